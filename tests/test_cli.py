@@ -148,13 +148,27 @@ def test_duplicates_are_removed_and_the_best_of_each_group_is_kept(here, capsys)
     report = last_json(capsys)
     assert report["kept"] == len(best) and report["removed"] == pytest.approx(1 - len(best) / 240, abs=1e-12)
     assert pq.read_table("kept.parquet").equals(shard.take(sorted(best)))
+    for pairs in ("pairs.parquet", "pairs.csv.gz"):
+        assert run("copies", "in.parquet", "--cosine", "0.6", "--pairs", pairs) == 0
+        printed = capsys.readouterr().out
+        assert f"{240 - len(best)} semantic duplicates (cosine 0.6 or more), each with the row" in printed
+    written = pq.read_table("pairs.parquet").to_pylist()
+    ids = shard["chunk_id"].to_pylist()
+    place = {name: row for row, name in enumerate(ids)}
+    assert [line["removed"] for line in written] == [name for row, name in enumerate(ids) if row not in best]
+    for line in written:
+        removed, kept = place[line["removed"]], place[line["kept"]]
+        assert group[removed] == group[kept] and kept in best
+        assert line["cosine"] == pytest.approx(x[removed] @ x[kept], abs=1e-6)
+    assert [row["kept"] for row in pa.csv.read_csv("pairs.csv.gz").to_pylist()] == [row["kept"] for row in written]
     twice = pa.concat_tables([shard, shard.set_column(0, "chunk_id", pa.array(range(1_000_000, 1_000_240)))])
     pq.write_table(twice, "twice.parquet")
     assert run("copies", "twice.parquet", "--exact", "--remove", "once.parquet") == 0
     assert "240 of 480 rows; 240 exact duplicates (same features) were removed" in capsys.readouterr().out
     assert len(pq.read_table("once.parquet")) == 240
     for words, why in (
-        (["in.parquet", "--exact"], "--exact belongs to --remove"),
+        (["in.parquet", "--exact"], "--exact belongs to --remove or --pairs"),
+        (["in.parquet", "--pairs", "pairs.txt"], "--pairs must end in .parquet, .csv or .jsonl"),
         (["in.parquet", "--remove", "in.parquet"], "is one of the inputs"),
         (["in.parquet", "--rows", "50", "--remove", "out.parquet"], "needs all rows, and 50 of 240 were read"),
     ):
@@ -177,6 +191,20 @@ def test_different_texts_with_equal_features_are_no_exact_duplicates(here, capsy
     assert run("select", *words, "--select_ratio", "0.8", "--device", "cpu") == 0
     assert "40 left out" in capsys.readouterr().out
     assert len(set(pq.read_table("out.parquet")["id"].to_pylist())) == 320
+
+
+def test_the_best_of_each_group_of_a_column_can_be_selected(here, capsys):
+    """Groups of MinHash: 60 of two rows, and 120 rows without one."""
+    shard = pq.read_table("in.parquet")
+    groups = [f"g{row // 2}" if row < 120 else None for row in range(240)]
+    pq.write_table(shard.append_column("Group Id", pa.array(groups)), "grouped.parquet")
+    words = ["grouped.parquet", "--collapse", "column:Group Id", "--select_ratio", "0.74", "--estimator", "random"]
+    assert run("select", *words, "--output", "out.parquet") == 0
+    assert "of rows with the same Group Id only the best kept (60 left out)" in capsys.readouterr().out
+    quality = shard["quality_score"].to_pylist()
+    chosen = set(pq.read_table("out.parquet")["chunk_id"].to_pylist())
+    worse = {min(row, row + 1, key=quality.__getitem__) for row in range(0, 120, 2)}
+    assert len(chosen) == 178 and not chosen & worse
 
 
 def truth_features():

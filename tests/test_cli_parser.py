@@ -57,7 +57,7 @@ def selections(draw) -> SelectionConfig:
         "lamb": draw(SHARES),
         "select_ratio": draw(INSIDE),
         "prune": draw(st.floats(0, 1, exclude_max=True)),
-        "collapse": draw(st.sampled_from(["none", "exact", "0.95", "1"])),
+        "collapse": draw(st.sampled_from(["none", "exact", "0.95", "1", "column:Group Id"])),
         "seed": draw(SEEDS),
         "device": draw(st.sampled_from(["auto", "cpu", "cuda", "cuda:3"])),
         "center": draw(st.booleans()),

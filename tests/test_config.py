@@ -66,6 +66,7 @@ def test_the_preset_is_the_papers_setting():
         ({"device": "mps"}, "float64"),
         ({"collapse": "2"}, "collapse"),
         ({"collapse": "near"}, "collapse"),
+        ({"collapse": "column:"}, "collapse"),
         ({"objective": "volume"}, "objective"),
         ({"objective": "pairwise:-1"}, "objective"),
         ({"objective": "disf,DiSF"}, "objective"),

@@ -1,8 +1,8 @@
 """Families of near-copies, and which member of each to keep.
 
-`exact` compares texts, or features where there is no text column. A cosine connects rows that the neighbor graph lists
-at that similarity or above; a family is a connected component, so a chain of copies is one family even where its ends
-differ more.
+`exact` compares texts, or features where there is no text column; a column has groups of its own. A cosine connects
+rows that the neighbor graph lists at that similarity or above; a family is a connected component, so a chain of copies
+is one family even where its ends differ more.
 
 A row with m semantic duplicates among the other N - 1 has none of them in a uniform subsample of n rows that holds the
 row with probability ``C(N - 1 - m, n - 1) / C(N - 1, n - 1)``, about ``(1 - n/N)^m``: the neighbor graph of the whole
@@ -15,6 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as pt
 
 from datamask.corpus.corpus import Corpus
 from datamask.corpus.equal_rows import equal_features, exact_families
@@ -22,6 +24,7 @@ from datamask.corpus.neighbors import BUILDING_BYTES, ROUNDED_BYTES, NeighborGra
 from datamask.corpus.rounded_rows import cosine_error, slack
 from datamask.corpus.sampling import DRAWS, row_hash, uniform_rows
 from datamask.errors import OptionError
+from datamask.options.duplicates import GROUPS, column_of
 from datamask.polling import Poll
 from datamask.work.context import UNWATCHED, Work
 from datamask.work.ledger import ledger
@@ -88,13 +91,13 @@ def find_duplicates(
 
     Args:
         corpus: N rows.
-        collapse: ``none``, ``exact`` or a cosine above 0 and at most 1, as text.
+        collapse: ``none``, ``exact``, a cosine above 0 and at most 1, as text, or ``column:NAME``.
         graph: the neighbor graph of these features; only a cosine needs it.
         seed: of the tie-breaking hash. device: that compares rows again.
         work: reads the texts that the corpus does not hold; is asked meanwhile.
 
     Raises:
-        OptionError: `collapse` is none of these, or a cosine without a graph.
+        OptionError: `collapse` is none of these, a cosine without a graph, or a column that is not there.
         InputError: texts cannot be read again. Stopped: from `work`.
 
     Example:
@@ -106,6 +109,8 @@ def find_duplicates(
     hashes = row_hash(corpus.ids, seed)
     if collapse == "exact":
         return Duplicates(_best(exact_families(corpus, work), corpus.quality, hashes))
+    if (column := column_of(collapse)) is not None:
+        return Duplicates(_best(_column_families(corpus, column), corpus.quality, hashes))
     cosine = _cosine(collapse)
     if graph is None:
         raise OptionError(f"--collapse {collapse} needs the neighbor graph, and none was given")
@@ -118,14 +123,53 @@ def find_duplicates(
     return Duplicates(winner, graph.recall, len(judged), left)
 
 
+def pairs(corpus: Corpus, found: Duplicates) -> pa.Table:
+    """Return a row for each row that is removed, in input order: ``removed`` and ``kept``, ids, and their ``cosine``.
+
+    The cosine may lie below that of semantic duplicates where a chain of them leads from one row to the other.
+    """
+    gone = np.flatnonzero(~found.kept)
+    stays, cosines = found.winner[gone], np.empty(len(gone))
+    for low in range(0, len(gone), BLOCK):
+        part = slice(low, low + BLOCK)
+        left, right = (corpus.features[rows[part]].astype(np.float64) for rows in (gone, stays))
+        cosines[part] = np.einsum("ij,ij->i", left, right)
+    ids = [corpus.ids.take(pa.array(rows)) for rows in (gone, stays)]
+    return pa.table([*ids, pa.array(np.clip(cosines, -1, 1))], names=["removed", "kept", "cosine"])
+
+
 def _cosine(collapse: str) -> float:
     try:
         cosine = float(collapse)
     except ValueError:
         cosine = np.nan
     if not 0 < cosine <= 1:
-        raise OptionError(f"--collapse must be 'none', 'exact' or a cosine above 0 and at most 1, got {collapse!r}")
+        raise OptionError(
+            f"--collapse must be 'none', 'exact', a cosine above 0 and at most 1, or '{GROUPS}NAME', got {collapse!r}"
+        )
     return cosine
+
+
+def _column_families(corpus: Corpus, name: str) -> np.ndarray:
+    """A family number for each row, equal for equal values of a column: int64 ``(N,)``. A row without a value is alone.
+
+    Raises:
+        OptionError: there is no such column, or its values are lists.
+    """
+    if name not in corpus.metadata.column_names:
+        raise OptionError(
+            f"--collapse: the corpus has no column {name!r}; it has "
+            f"{', '.join(corpus.metadata.column_names) or 'no metadata columns'}"
+        )
+    values = corpus.metadata[name]
+    if pt.is_nested(values.type):
+        raise OptionError(f"--collapse: column {name!r} must hold one value for each row, got {values.type}")
+    if pt.is_dictionary(values.type):
+        values = values.cast(values.type.value_type)
+    if pt.is_floating(values.type):
+        values = pc.if_else(pc.is_nan(values), pa.scalar(None, values.type), values)
+    codes = pc.fill_null(values.combine_chunks().dictionary_encode().indices, -1).to_numpy().astype(np.int64)
+    return np.where(codes < 0, len(codes) + np.arange(len(codes)), codes)
 
 
 def _best(family: np.ndarray, quality: np.ndarray, hashes: np.ndarray) -> np.ndarray:

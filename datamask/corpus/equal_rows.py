@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from datamask.config.duplicates import compared_by
 from datamask.errors import InputError
+from datamask.options.duplicates import compared_by
 from datamask.polling import Poll, no_poll
 from datamask.work.context import UNWATCHED, Work
 

@@ -26,6 +26,7 @@ from datamask.measured import Anchor, GraphFacts
 from datamask.objectives.budgeted import BudgetedQuality
 from datamask.objectives.contract import SetFunction
 from datamask.objectives.quality import Quality
+from datamask.options.duplicates import is_cosine
 from datamask.work import lanes
 from datamask.work.context import UNWATCHED, Report, Work
 from datamask.work.ledger import Reservation, in_words, ledger
@@ -110,7 +111,7 @@ class Pool:
             InputError, OptionError, Stopped: as `find_duplicates`.
         """
         if collapse not in self._duplicates:
-            graph = None if collapse in ("none", "exact") else self.graph(NEIGHBORS)
+            graph = self.graph(NEIGHBORS) if is_cosine(collapse) else None
             found = find_duplicates(self.space, collapse, graph, device=str(self.device), work=self._work)
             self._duplicates[collapse] = found
         return self._duplicates[collapse]

@@ -10,6 +10,7 @@ from datamask.errors import OptionError
 from datamask.evaluation.measures import PANEL
 from datamask.evaluation.measures.reading import Measured, difference
 from datamask.evaluation.references import TOP_QUALITY
+from datamask.options.duplicates import column_of
 
 BEST, TIED, HATCHED = "best", "tied", "hatched"
 
@@ -31,7 +32,8 @@ def optimised_by(config: SelectionConfig) -> frozenset[str]:
     if config.prune > 0:
         followed.add("quality")
     if config.collapse != "none":
-        followed |= {"near_copies", "quality"}  # the best of each family is kept
+        # the best of each family is kept
+        followed |= {"quality"} if column_of(config.collapse) is not None else {"near_copies", "quality"}
     return frozenset(followed)
 
 

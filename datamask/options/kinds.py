@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 from datamask.errors import OptionError
 from datamask.options.amounts import parse_tokens, tokens_text
 from datamask.options.checks import check, finite, number_text
+from datamask.options.duplicates import GROUPS
 from datamask.options.quality_columns import QualityColumn
 from datamask.options.quotas import Quota
 from datamask.storage.address import is_address, refuse_secrets
@@ -175,20 +176,25 @@ class Device(Kind):
 
 @dataclass(frozen=True)
 class Copies(Kind):
-    """``none``, ``exact`` or a cosine, as text."""
+    """``none``, ``exact``, a cosine or ``column:NAME``, as text."""
 
     is_text: ClassVar[bool] = True
 
     def canonical(self, value: Any, name: str) -> str:
-        text = str(value).strip().lower()
-        if text in ("none", "exact"):
+        text = str(value).strip()
+        if text.startswith(GROUPS) and len(text) > len(GROUPS):
             return text
+        if text.lower() in ("none", "exact"):
+            return text.lower()
         try:
             cosine = float(text)
         except ValueError:
             cosine = math.nan
         check(
-            math.isfinite(cosine) and 0 < cosine <= 1, name, "'none', 'exact' or a cosine above 0 and at most 1", value
+            math.isfinite(cosine) and 0 < cosine <= 1,
+            name,
+            f"'none', 'exact', a cosine above 0 and at most 1, or '{GROUPS}NAME'",
+            value,
         )
         return f"{cosine:g}"
 

@@ -253,8 +253,8 @@ class SelectionOptions:
     collapse: str = option(
         Copies(),
         "Duplicates",
-        "keep the best row of duplicates: none, exact (the same text; without a text column, the same features) or a "
-        "cosine such as 0.95 (semantic duplicates)",
+        "keep the best row of duplicates: none, exact (the same text; without a text column, the same features), a "
+        "cosine such as 0.95 (semantic duplicates) or column:NAME (the groups of a column, such as MinHash groups)",
         "HOW",
         RULES,
         common=True,

@@ -20,8 +20,8 @@ import pyarrow as pa
 
 from datamask import catalogue
 from datamask.config import SelectionConfig
-from datamask.config.duplicates import duplicates_named
 from datamask.errors import InputError, OptionError
+from datamask.options.duplicates import duplicates_named
 from datamask.polling import Poll, no_poll
 from datamask.recipes.learned import (
     LearningSelection,

@@ -20,9 +20,9 @@ import numpy as np
 import pyarrow as pa
 
 from datamask.config import Quota, SelectionConfig
-from datamask.config.duplicates import duplicates_named, left_words
 from datamask.errors import DatamaskError, InputError, OptionError
 from datamask.files import check_regular, read_bounded, write_text
+from datamask.options.duplicates import duplicates_named, left_words
 from datamask.parquet import UNREADABLE, read_table, reason
 from datamask.quotas import check_rules, quota_groups
 from datamask.runs.formats import MOST_BYTES, parse_json, write_table

@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse.csgraph import connected_components
 
-from datamask.config.duplicates import left_words
 from datamask.corpus import copies, equal_rows, row_hash
 from datamask.corpus.copies import ROUNDING, find_duplicates, near_copy_rate, subsample_rate
 from datamask.corpus.density import local_density
@@ -19,6 +18,7 @@ from datamask.corpus.equal_rows import equal_features, exact_families
 from datamask.corpus.neighbors import NeighborGraph, build_neighbors
 from datamask.corpus.opening import open_corpus
 from datamask.errors import InputError, OptionError
+from datamask.options.duplicates import left_words
 from tests.making.pools import corpus_of
 
 
@@ -141,6 +141,25 @@ def test_exact_keeps_the_best_and_breaks_ties_by_hash_not_by_place(make_corpus):
     assert keep.tolist() == [False, True, bool(hashes[2] < hashes[3]), bool(hashes[3] < hashes[2]), True]
     winners = {tuple(find_duplicates(corpus, "exact", None, seed=seed).kept[2:4]) for seed in range(20)}
     assert winners == {(True, False), (False, True)}
+
+
+@pytest.mark.parametrize(
+    "groups",
+    [
+        pa.array(["b", "a", None, "b", None, "a", "c"]),
+        pa.array(["b", "a", None, "b", None, "a", "c"]).dictionary_encode(),
+        pa.array([2.0, 1.0, np.nan, 2.0, None, 1.0, 7.0]),
+        pa.array([2, 1, None, 2, None, 1, 7]),
+    ],
+)
+def test_the_best_of_each_group_of_a_column_is_kept_and_a_row_without_one_is_alone(groups):
+    corpus = corpus_of(np.eye(7), np.array([1.0, 5, 0, 2, 0, 4, 0]), group=groups, labels=pa.array([[1]] * 7))
+    found = find_duplicates(corpus, "column:group", None)
+    assert found.winner.tolist() == [3, 1, 2, 3, 4, 1, 6]
+    with pytest.raises(OptionError, match="no column 'grp'; it has group, labels"):
+        find_duplicates(corpus, "column:grp", None)
+    with pytest.raises(OptionError, match="'labels' must hold one value for each row"):
+        find_duplicates(corpus, "column:labels", None)
 
 
 def test_none_keeps_all_and_nonsense_is_refused(make_corpus):

@@ -62,6 +62,7 @@ def test_without_an_interval_nobody_is_best():
         ({"objective": "disf", "lamb": 1.0}, {"quality"}),
         ({"objective": "disf", "lamb": 0.0, "prune": 0.2}, {"quality", "disf"}),
         ({"objective": "disf", "lamb": 0.0, "collapse": "0.95"}, {"quality", "disf", "near_copies"}),
+        ({"objective": "disf", "lamb": 0.0, "collapse": "column:group"}, {"quality", "disf"}),
         ({"estimator": "random"}, set()),
         ({"estimator": "top-quality", "objective": "disf"}, {"quality"}),
         ({"estimator": "cluster-balanced", "objective": "disf"}, {"clusters"}),

@@ -506,3 +506,13 @@ def test_a_control_mounted_anew_starts_at_its_value(page, opened):
     menu = key(app, "selectbox", "collapse")
     assert menu.proto.options[menu.proto.default] == menu.options[menu.index] == "Keep the best of exact duplicates"
     assert not app.warning
+
+
+def test_the_best_of_each_group_of_a_column_is_kept_by_a_choice_of_its_menu(page, opened):
+    app = page("pages/runs.py", corpus=opened.key)
+    menu = key(app, "selectbox", "collapse")
+    (column,) = [name for name in opened.corpus.metadata.column_names if name == "source"]
+    assert f"Keep the best of each group of {column}" in menu.options
+    menu.set_value(f"column:{column}").run()
+    assert not app.exception and app.query_params["collapse"] == f"column:{column}"
+    assert key(app, "selectbox", "collapse").value == f"column:{column}"

@@ -6,7 +6,6 @@ import streamlit as st
 
 from datamask.analyses.overview import tables
 from datamask.analyses.overview.chart import quality_histogram
-from datamask.config.duplicates import duplicates_named
 from datamask.corpus import Corpus
 from datamask.dashboard.data.openings import Opening
 from datamask.dashboard.drawing import words
@@ -14,6 +13,7 @@ from datamask.dashboard.runs import cost
 from datamask.dashboard.shell import background, session
 from datamask.dashboard.shell import view as views
 from datamask.dashboard.shell.plots import plot
+from datamask.options.duplicates import duplicates_named
 
 TABLE_HEIGHT = 340
 ONWARD = (

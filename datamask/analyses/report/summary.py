@@ -15,10 +15,10 @@ from datamask.ablation.offers import instead_of
 from datamask.ablation.result import AblationResult
 from datamask.ablation.steering import GRAY, MODELS, track
 from datamask.config import SelectionConfig
-from datamask.config.duplicates import duplicates_named
 from datamask.dashboard.drawing import words
 from datamask.dashboard.tradeoff.evidence_track import track_of
 from datamask.evaluation.result import NO_RESULT
+from datamask.options.duplicates import duplicates_named
 from datamask.runs.rule_book import duplicates_left_out
 from datamask.runs.store import Run
 

@@ -58,10 +58,15 @@ def add_copies(parser: argparse.ArgumentParser) -> None:
         help="write the rows without semantic duplicates: of each group the one with the highest quality is kept",
     )
     group.add_argument(
+        "--pairs",
+        metavar=ROWS_FILE,
+        help="write a line for each row that --remove leaves out: its id, the id that is kept, and their cosine",
+    )
+    group.add_argument(
         "--exact",
         action="store_true",
-        help="with --remove: remove exact duplicates alone, rows with the same text (without a text column, the same "
-        "features) (off)",
+        help="with --remove or --pairs: exact duplicates alone, rows with the same text (without a text column, the "
+        "same features) (off)",
     )
     output = parser.add_argument_group(OUTPUT)
     add_runs_dir(output)

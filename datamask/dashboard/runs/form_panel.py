@@ -25,6 +25,7 @@ from datamask.dashboard.shell import view as views
 from datamask.errors import OptionError
 from datamask.options import LEARNER_OPTIONS, OPTIONS, Number, Whole
 from datamask.options.amounts import parse_tokens, tokens_text
+from datamask.options.duplicates import GROUPS, column_of, is_cosine
 
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
@@ -142,6 +143,7 @@ def run_form(
     pose: Callable[[SelectionConfig], None],
     quality_columns: Sequence[str] = (),
     tokens: float | None = None,
+    group_columns: Sequence[str] = (),
 ) -> RunForm:
     """Draw the controls in the present column.
 
@@ -149,6 +151,7 @@ def run_form(
         problem: of the view, with its rules and λ. pose: called with another one, in which only what a control says has
             changed.
         quality_columns: the open corpus's. tokens: all of its rows' together; None: they have no lengths.
+        group_columns: its columns whose groups duplicates may be.
     """
     _show(problem, tokens)
 
@@ -185,7 +188,7 @@ def run_form(
     with st.expander("More settings"):
         _solver(quality_columns, problem.objective)
         st.markdown("**Both**")
-        _problem_options(changed)
+        _problem_options(changed, group_columns)
         _other_options()
     chosen = {}
     refused = []
@@ -211,7 +214,7 @@ def _now(name: str, default: Any, method: str = "") -> Any:
 
 def _show(problem: SelectionConfig, tokens: float | None) -> None:
     """Put the controls of the problem where the view is."""
-    near = problem.collapse not in ("none", "exact")
+    near = is_cosine(problem.collapse)
     values = {name: getattr(problem, name) for name in PROBLEM} | {
         "lamb": problem.lamb,
         "amount": "rows" if problem.budget is None else "tokens",
@@ -372,11 +375,11 @@ def _controls_of(names: Iterable[str], method: str, in_pairs: bool = False) -> N
             _control(name, method)
 
 
-def _problem_options(changed: Callable[[], None]) -> None:
+def _problem_options(changed: Callable[[], None], group_columns: Sequence[str]) -> None:
     """Which rows may be selected and how values are scaled: the rest of the problem."""
     for name in PROBLEM:
         if name == "collapse":
-            _copies(changed)
+            _copies(changed, group_columns)
         elif OPTIONS[name].control is not None:
             option_control.draw(OPTIONS[name], st.session_state[_key(name)], _key(name), on_change=changed)
 
@@ -403,18 +406,20 @@ def _other_options() -> None:
     st.text_input("Name", key=_key("name"), max_chars=80, placeholder="automatic", **KEPT)
 
 
-def _copies(changed: Callable[[], None]) -> None:
+def _copies(changed: Callable[[], None], group_columns: Sequence[str]) -> None:
     """What becomes of copies, and from which cosine on two rows are copies of each other."""
+    now = st.session_state[_key("collapse")]
+    ways = list(dict.fromkeys([*COLLAPSE, *(f"{GROUPS}{name}" for name in group_columns), now]))
     st.selectbox(
         OPTIONS["collapse"].label,
-        tuple(COLLAPSE),
-        tuple(COLLAPSE).index(st.session_state[_key("collapse")]),
+        ways,
+        ways.index(now),
         key=_key("collapse"),
         help=HELP["collapse"],
-        format_func=COLLAPSE.__getitem__,
+        format_func=lambda way: COLLAPSE.get(way) or f"Keep the best of each group of {words.plain(column_of(way))}",
         on_change=changed,
     )
-    if st.session_state[_key("collapse")] == "near":
+    if now == "near":
         st.number_input(
             "Cosine of semantic duplicates",
             0.5,

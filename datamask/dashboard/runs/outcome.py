@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from datamask import catalogue
 from datamask.config import SelectionConfig
-from datamask.config.duplicates import duplicates_named
 from datamask.dashboard.drawing import words
 from datamask.evaluation.result import LISTED, NO_RESULT, RunResult
 from datamask.measured import Anchor, Anchors, RowClasses
 from datamask.options import OPTIONS
 from datamask.options.amounts import tokens_text
+from datamask.options.duplicates import duplicates_named
 from datamask.runs.rule_book import rule_words
 from datamask.runs.status import RunStatus
 from datamask.runs.store import Run

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from datamask.config.duplicates import compared_by
 from datamask.corpus.copies import ROUNDING
 from datamask.corpus.equal_rows import exact_families
 from datamask.corpus.neighbors import NeighborGraph
 from datamask.evaluation.measures.entry import MeasureEntry, Selections
 from datamask.evaluation.measures.ground import Ground
 from datamask.evaluation.measures.reading import Measured, Reading
+from datamask.options.duplicates import compared_by
 from datamask.polling import Poll, no_poll
 from datamask.work.context import Work
 

@@ -54,13 +54,14 @@ def show(current: Current | None) -> None:
         elif (opened := opening.opened) is None or current is None:
             session.draw_opening(opening)
         else:
-            columns = opened.corpus.provenance.columns.get("quality") or ()
+            named = opened.corpus.provenance.columns
             workspace = current.workspace
             form = form_panel.run_form(
                 workspace.asked,
                 lambda problem: pose(problem, workspace.renewed().rules),
-                columns,
+                named.get("quality") or (),
                 cost.token_total(opened.corpus),
+                [name for name in opened.corpus.metadata.column_names if name != named.get("text")],
             )
             with form.place:
                 start_panel.start(workspace, runs, form)

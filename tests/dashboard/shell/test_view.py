@@ -19,7 +19,7 @@ PROBLEMS = st.builds(
     scale=st.sampled_from(["calibrated", "raw"]),
     center=st.booleans(),
     prune=st.sampled_from([0.0, 0.2]),
-    collapse=st.sampled_from(["none", "exact", "0.95"]),
+    collapse=st.sampled_from(["none", "exact", "0.95", "column:Group Id"]),
 ) | st.builds(SelectionConfig.from_options, budget=st.sampled_from([1500.0, 1.5e8]))
 LAMBDAS = st.none() | st.floats(0, 1).map(lambda lamb: round(lamb, 2))
 

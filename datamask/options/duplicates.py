@@ -5,6 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+GROUPS = "column:"
+"""What begins a ``--collapse`` by the groups of a column."""
+
+
+def column_of(collapse: str) -> str | None:
+    """Return the column whose groups ``--collapse`` names; None: it names none.
+
+    Example:
+        >>> column_of("column:minhash_group")
+        'minhash_group'
+    """
+    return collapse.removeprefix(GROUPS) if collapse.startswith(GROUPS) else None
+
+
+def is_cosine(collapse: str) -> bool:
+    """Whether ``--collapse`` names a cosine, for which the neighbor graph is needed."""
+    return collapse not in ("none", "exact") and column_of(collapse) is None
+
 
 def compared_by(columns: Mapping[str, Any] | None) -> str:
     """``text`` or ``features``: what exact duplicates have in common.
@@ -27,6 +45,8 @@ def duplicates_named(collapse: str, columns: Mapping[str, Any] | None) -> str:
     """
     if collapse == "exact":
         return f"exact duplicates (same {compared_by(columns)})"
+    if (column := column_of(collapse)) is not None:
+        return f"rows with the same {column}"
     return f"semantic duplicates (cosine {collapse} or more)"
 
 
