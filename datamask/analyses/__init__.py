@@ -6,7 +6,7 @@ figure out. `panel`, or a name that ends so: what a page draws, and alone knows 
 the command line. What is called otherwise starts what takes long.
 
 Charts are Plotly figures, which share `drawing.figures`. The one exception: curves that are drawn anew each second
-while a run is at work (`convergence`, `vitals`, `run_lines`). Streamlit mounts a Plotly figure anew whenever it
+while a run is at work (`curves`). Streamlit mounts a Plotly figure anew whenever it
 changes, which flickers and loses what the pointer reads, so these are Vega-Lite specifications (plain dicts), whose
 data come beside them.
 """

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from datamask.analyses.convergence import tables as convergence
+from datamask.analyses.curves import tables as curves
 from datamask.cli.output import summary_text
 from datamask.config import CorpusConfig, RunConfig, SelectionConfig
 from datamask.corpus import neighbors, partition_search
@@ -53,7 +53,7 @@ def test_a_run_on_an_approximate_graph_reports_exact_values_and_says_what_its_gr
     assert "The neighbor graph is approximate" in summary_text(run, run.status().result, None)
     assert summary["bound_holds_for"] == "listed" and summary["gap"] >= 0
     assert outcome.certificate(run).partition(":")[0].endswith("on listed neighbors")
-    assert "bound of listed neighbors" in {reference.label for reference in convergence.references(run, "joint")}
+    assert "bound of listed neighbors" in curves.references(run, "joint")["note"].tolist()
     assert "--neighbors approximate" in provenance.command(run)
 
 

@@ -9,14 +9,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from datamask.ablation import wording
 from datamask.analyses.comparison import tables as comparison
-from datamask.analyses.convergence import tables as convergence
+from datamask.analyses.curves import tables as curves
 from datamask.analyses.frontier import tables as frontier
-from datamask.analyses.report import figures, raster
+from datamask.analyses.report import raster
 from datamask.analyses.report.samples import Sample, samples
 from datamask.analyses.report.sentence import sentence
 from datamask.analyses.report.summary import Kept, kept_by, summary
@@ -37,8 +38,10 @@ from datamask.runs.stored_measures import read_boards
 
 LENGTH = "length"
 
-COLUMNS = 3
-"""Columns of the shards whose classes get a figure."""
+COLUMNS, GROUPS, STEPS = 3, 12, 8
+"""Columns of the shards whose classes get a table, its rows, and those of the table of learning."""
+
+SHOWN = ["group", "n", "share", "low", "high", "verdict"]
 
 STYLE = """:root{color-scheme:light dark;%s}
 @media (prefers-color-scheme:dark){:root{%s}}
@@ -95,7 +98,7 @@ def report(
     selected = np.zeros(0, bool) if corpus is None else run.mask()
     sections = [
         None if corpus is None else map_section(selected, corpus, cache_dir),
-        _convergence(run),
+        _learning(run),
         None if corpus is None else groups_section(selected, corpus),
         _frontier(run, runs, fingerprint),
         _ablation(fingerprint, cache_dir),
@@ -145,10 +148,6 @@ def _style() -> str:
     return STYLE % (light, dark, light, stops, scores.STYLE)
 
 
-def _figure(drawing: svg.Drawing, caption: str) -> str:
-    return f"<figure>{drawing.markup()}<figcaption>{svg.escape(caption)}</figcaption></figure>"
-
-
 def map_section(chosen: np.ndarray, corpus: Corpus, cache_dir: Path | None) -> Section:
     """Maps of quality, crowding and the selection.
 
@@ -186,20 +185,23 @@ def map_section(chosen: np.ndarray, corpus: Corpus, cache_dir: Path | None) -> S
     )
 
 
-def _convergence(run: Run) -> Section | None:
-    drawing = figures.convergence(convergence.curve(run))
-    if drawing is None:
+def _learning(run: Run) -> Section | None:
+    """The value of the subset on the way, at a few steps."""
+    curve = curves.curve(run)
+    way = curve.of(curves.CURVE)
+    if way.empty:
         return None
-    proved = outcome.certificate(run)
+    shown = way.iloc[np.unique(np.linspace(0, len(way) - 1, STEPS).round().astype(int))]
+    shown = pd.concat([shown, curve.of(curves.END)])
+    rows = [
+        (note, f"{step:,g}", f"{seconds:,.1f} s", curves.said(value, curve.raw))
+        for note, step, seconds, value in shown[["note", "step", "seconds", "value"]].to_numpy().tolist()
+    ]
+    proved = outcome.certificate(run) or "This objective has no known bound."
     return Section(
         "Learning",
-        _figure(
-            drawing,
-            (
-                "Bold: the selected subset, measured on the whole corpus. Thin with a band: sampled masks, "
-                "measured on their batch, mean and spread. " + (proved or "This objective has no known bound.")
-            ),
-        ),
+        table_of(("phase", "step", "time", curve.unit), rows, numbers=(1, 2, 3))
+        + f'<p class="small">{svg.escape(proved)}</p>',
     )
 
 
@@ -223,18 +225,26 @@ def groups_section(selected: np.ndarray, corpus: Corpus) -> Section | None:
         table = groups.shares(codes, names, selected)
         if len(table) < 2:
             continue
+        few = table.head(GROUPS)
         # bands of length have an order of their own
-        shown = figures.first_groups(table, names if name == LENGTH else ())
-        more = f"; the {len(shown)} of {len(table):,} that differ most" if len(shown) < len(table) else ""
-        drawn.append(
-            f"<h3>By {svg.escape(name)}</h3>"
-            + _figure(
-                figures.groups(shown, float(selected.mean()), name),
-                f"Dashed: {words.percent(float(selected.mean()), 1)}, the share of all rows{more}. Triangle down: "
-                "under-represented; triangle up: over-represented; circle: in proportion within its 95 % "
-                "interval.",
+        order = few["group"].map(list(names).index) if name == LENGTH else few["share"]
+        rows = [
+            (
+                " ".join(str(group).split()),
+                f"{n:,}",
+                words.percent(share, 1),
+                f"{words.percent(low, 1)} to {words.percent(high, 1)}",
+                verdict,
             )
+            for group, n, share, low, high, verdict in few.iloc[order.argsort(kind="stable")][SHOWN].to_numpy().tolist()
+        ]
+        more = f", the {len(few)} of {len(table):,} that differ most" if len(few) < len(table) else ""
+        drawn.append(
+            f"<h3>By {svg.escape(name)}{more}</h3>"
+            + table_of((name, "rows", "selected", "95 % interval", ""), rows, numbers=(1, 2, 3))
         )
+    if drawn:
+        drawn.append(f'<p class="small">Of all rows {words.percent(float(selected.mean()), 1)} are selected.</p>')
     return Section("Under- and over-represented groups", "".join(drawn)) if drawn else None
 
 
@@ -242,16 +252,22 @@ def _frontier(run: Run, runs: Iterable[Run], fingerprint: str) -> Section | None
     stored = frontier.survey({listed.id: listed for listed in (*runs, run)}.values(), fingerprint)
     for line in stored.lines:
         if len(line.lambdas) > 2 and any(spot.run_id == run.id for spot in line.spots):
-            name = frontier.line_names([line])[line.key]
+            rows = [
+                (
+                    f"{spot.lamb:g}",
+                    words.percent(spot.quality, 1),
+                    words.percent(spot.diversity, 1),
+                    "this run" if spot.run_id == run.id else "",
+                )
+                for spot in line.spots
+            ]
+            name = svg.escape(frontier.line_names([line])[line.key])
+            said = (
+                f"{name}: {len(line.spots)} runs that differ in λ and seed alone. 0 % is random, 100 % the best found."
+            )
             return Section(
                 "Frontier",
-                _figure(
-                    figures.frontier(line, run.id),
-                    (
-                        f"{name}: {len(line.spots)} runs that differ in λ and seed alone. 0 is a random subset, 1 "
-                        "is the best quality or diversity alone."
-                    ),
-                ),
+                table_of(("λ", "quality", "diversity", ""), rows, numbers=(0, 1, 2)) + f'<p class="small">{said}</p>',
             )
     return None
 

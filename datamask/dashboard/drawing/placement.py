@@ -1,4 +1,4 @@
-"""Where words go in a picture so that they lie on nothing: in one column beside lines, or around points of a plane.
+"""Where words go around the points of a picture so that they lie on nothing.
 
 Pure arithmetic in pixels, y downwards. The sizes of words are estimates that rather say too much.
 """
@@ -20,63 +20,12 @@ LETTER = 5.5
 MARK = 10.0
 """Pixels that a mark is wide."""
 
-Interval = tuple[float, float]
 Offset = tuple[float, float, str]
 
 
 def width_of(text: str) -> float:
     """Pixels that words take, of the widest of their lines."""
     return LETTER * max(map(len, text.split("\n"))) + 4
-
-
-def column(wanted: Sequence[float], low: float, high: float, taken: Sequence[Sequence[Interval]] = ()) -> list[float]:
-    """Middles of lines of words in one column, each as near as it gets to where it is wanted.
-
-    Words never lie on each other while the column has room for them all; they lie on what is taken only where no room
-    is left beside it.
-
-    Args:
-        wanted: middles, the most important first.
-        low, high: the column's ends, low < high.
-        taken: for each line of words, what it should not cover; empty: nothing.
-    """
-    rest: list[Interval] = []
-    placed: list[float] = []
-    half = LINE / 2
-    spots = np.arange(low + half, max(high - half, low + half) + 1e-9, 1.0)
-    for place, middle in enumerate(wanted):
-        words = np.array([covered(spots - half, spots + half, interval) for interval in rest]).sum(axis=0)
-        others = np.array(
-            [covered(spots - half, spots + half, interval) for interval in (taken[place] if taken else ())]
-        ).sum(axis=0)
-        far = np.abs(spots - middle)
-        # on other words is worst, then on lines; distance decides between equals, and of two as far the upper one
-        best = int(np.lexsort((spots, far, np.round(others, 6) + 0 * spots, np.round(words, 6) + 0 * spots))[0])
-        placed.append(float(spots[best]))
-        rest.append((placed[-1] - half, placed[-1] + half))
-    return placed
-
-
-def row(wanted: Sequence[float], widths: Sequence[float], width: float) -> list[float]:
-    """Left ends of words in one line, in their order, each as near as it gets to where it is wanted, none on another.
-
-    Args:
-        wanted: left ends, ascending. widths: of the words. width: of the line; words that are wider than it all
-            together reach beyond its left end.
-    """
-    lefts: list[float] = []
-    for place in wanted:
-        lefts.append(max(place, lefts[-1] + widths[len(lefts) - 1]) if lefts else place)
-    right = width
-    for place in reversed(range(len(lefts))):
-        lefts[place] = min(lefts[place], right - widths[place])
-        right = lefts[place]
-    return lefts
-
-
-def covered(low: np.ndarray, high: np.ndarray, interval: Interval) -> np.ndarray:
-    """How much of an interval the intervals ``low`` to ``high`` cover, 0 where they do not meet."""
-    return np.maximum(np.minimum(high, interval[1]) - np.maximum(low, interval[0]), 0.0)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import html
 import math
-from collections.abc import Sequence
 from dataclasses import fields
 
 from datamask.dashboard.drawing import palette, words
@@ -20,7 +19,6 @@ SHAPES = ("circle", "diamond", "triangle", "square")
 CORNERS = {
     "diamond": ((0, -1.3), (1.3, 0), (0, 1.3), (-1.3, 0)),
     "triangle": ((0, -1.2), (1.15, 0.9), (-1.15, 0.9)),
-    "triangle-down": ((0, 1.2), (1.15, -0.9), (-1.15, -0.9)),
     "square": ((-0.9, -0.9), (0.9, -0.9), (0.9, 0.9), (-0.9, 0.9)),
 }
 """Of a mark of size 1, around its place."""
@@ -57,36 +55,11 @@ class Drawing:
         self.width, self.height, self.label = width, height, label
         self.parts: list[str] = []
 
-    def line(
-        self, x1: float, y1: float, x2: float, y2: float, color: str = "grid", width: float = 1.0, dash: str = ""
-    ) -> None:
+    def line(self, x1: float, y1: float, x2: float, y2: float, color: str = "grid", width: float = 1.0) -> None:
         """A straight line."""
-        dashed = f' stroke-dasharray="{dash}"' if dash else ""
         self.parts.append(
             f'<line x1="{x1:.2f}" y1="{y1:.2f}" x2="{x2:.2f}" y2="{y2:.2f}" stroke="var(--{color})" '
-            f'stroke-width="{width}"{dashed}/>'
-        )
-
-    def path(self, points: Sequence[tuple[float, float]], color: str = "accent", width: float = 2.0) -> None:
-        """A line through points."""
-        if len(points) > 1:
-            road = " ".join(f"{x:.2f},{y:.2f}" for x, y in points)
-            self.parts.append(
-                f'<polyline points="{road}" fill="none" stroke="var(--{color})" stroke-width="{width}" '
-                'stroke-linejoin="round"/>'
-            )
-
-    def area(self, points: Sequence[tuple[float, float]], color: str = "accent", opacity: float = 0.2) -> None:
-        """A filled polygon."""
-        if len(points) > 2:
-            road = " ".join(f"{x:.2f},{y:.2f}" for x, y in points)
-            self.parts.append(f'<polygon points="{road}" fill="var(--{color})" fill-opacity="{opacity}"/>')
-
-    def bar(self, x: float, y: float, width: float, height: float, color: str = "accent", opacity: float = 1.0) -> None:
-        """A filled rectangle."""
-        self.parts.append(
-            f'<rect x="{x:.2f}" y="{y:.2f}" width="{max(width, 0):.2f}" height="{max(height, 0):.2f}" '
-            f'fill="var(--{color})" fill-opacity="{opacity}"/>'
+            f'stroke-width="{width}"/>'
         )
 
     def mark(
@@ -118,18 +91,12 @@ class Drawing:
         anchor: str = "start",
         size: float = 12,
         bold: bool = False,
-        halo: bool = False,
     ) -> None:
-        """One line of words; `y` is its base line, `anchor` start, middle or end.
-
-        Args:
-            halo: whether the ground shines around them, so that pale lines may pass behind.
-        """
+        """One line of words; `y` is its base line, `anchor` start, middle or end."""
         weight = ' font-weight="600"' if bold else ""
-        around = ' stroke="var(--ground)" stroke-width="4" stroke-linejoin="round" paint-order="stroke"' if halo else ""
         self.parts.append(
             f'<text x="{x:.2f}" y="{y:.2f}" fill="var(--{color})" text-anchor="{anchor}" '
-            f'font-size="{size}"{weight}{around}>{escape(content)}</text>'
+            f'font-size="{size}"{weight}>{escape(content)}</text>'
         )
 
     def markup(self, variables: str = "") -> str:

@@ -10,7 +10,7 @@ import streamlit as st
 from datamask.analyses.agreement import panel as agreement_panel
 from datamask.analyses.changes import panel as changes_panel
 from datamask.analyses.comparison import choice_panel, panel
-from datamask.analyses.run_lines import panel as lines_panel
+from datamask.analyses.curves import panel as lines_panel
 from datamask.corpus import Corpus
 from datamask.dashboard.linked import brushing, columns, names_panel
 from datamask.dashboard.map import canvas_map, scene

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from datamask.analyses.run_lines import panel as lines_panel
+from datamask.analyses.curves import panel as lines_panel
 from datamask.dashboard.drawing import words
 from datamask.dashboard.runs import cost, form_panel, listing
 from datamask.dashboard.shell import session

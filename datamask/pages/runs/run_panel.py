@@ -8,12 +8,9 @@ from pathlib import Path
 
 import streamlit as st
 
-from datamask.analyses.convergence import tables as curves
-from datamask.analyses.convergence.chart import convergence, drawn
-from datamask.analyses.convergence.phases import started_from
-from datamask.analyses.run_lines.tables import FEWEST
-from datamask.analyses.vitals import tables as vitals
-from datamask.analyses.vitals.chart import vital
+from datamask.analyses.curves import chart, vitals
+from datamask.analyses.curves import tables as curves
+from datamask.analyses.curves.phases import started_from
 from datamask.dashboard.data.openings import title_of
 from datamask.dashboard.drawing import words
 from datamask.dashboard.runs import form_panel, listing, outcome, provenance
@@ -25,8 +22,8 @@ from datamask.errors import DatamaskError
 from datamask.runs.health import learning
 from datamask.runs.store import Run
 
-CURVE_HEIGHT, LIVE_HEIGHT = 400, 280
-"""Pixels of the curve; the second while the run is at work, so that it is whole on a screen of 900."""
+CURVE_HEIGHT, LIVE_HEIGHT, VITAL_HEIGHT = 400, 280, 185
+"""Pixels of the curve, while the run is at work, so that it is whole on a screen of 900, and of a vital sign."""
 
 MEASURES = {**{name: name.capitalize() for name in curves.MEASURES}, curves.GAP: "Gap"}
 ALONG = {"step": "Steps", "seconds": "Seconds", "masks": "Masks"}
@@ -225,31 +222,36 @@ def _curve(run: Run) -> None:
             ALONG,
         )
     curve = curves.curve(run, measure)
-    if curve.points < FEWEST:
+    if curve.points < curves.FEWEST:
         st.caption(words.plain(_few(run, curve), 300))
         _vitals(run)
         return
     height = LIVE_HEIGHT if run.status().active else CURVE_HEIGHT
     # not Plotly: while the run is at work it changes each second, and a Plotly figure that changes is mounted anew
     st.vega_lite_chart(
-        drawn(curve, across, height),
-        convergence(curve, across, dark=session.dark(), height=height),
+        curve.table,
+        chart.curves(curve, across, dark=session.dark(), height=height),
         key="curve",
         width="stretch",
         alt=f"{measure} of sampled masks and of the selected subset over {across}",
     )
-    if curve.start is not None:
-        st.caption(f"✚ Continued from run {words.plain(started_from(run), 80)}.")
-    if measure != curves.GAP and curve.table["series"].isin((curves.BATCH, curves.EDGE)).any():
-        st.caption("Thin line: mean of the G masks of each step; band: their spread.")
+    notes = chart.notes(curve)
+    if (start := started_from(run)) is not None:
+        notes.append(f"Continued from run {words.plain(start, 80)}.")
+    if curves.BATCH in curve.series:
+        notes.append("Thin line: mean of the G masks of each step; band: their spread.")
+    if notes:
+        st.caption(" ".join(notes))
     _vitals(run)
 
 
-def _few(run: Run, curve: curves.Curve) -> str:
+def _few(run: Run, curve: curves.Curves) -> str:
     """What there is to say of a curve of so few points that it shows no way."""
-    if curve.table.empty:
+    if not curve.points:
         return "No step of this run has this value."
-    last = curves.said(float(curve.table["value"].iloc[-1]), curve.raw, curve.measure)
+    way = curve.of(curves.CURVE)
+    shown = curve.of(curves.MASKS) if way.empty else way
+    last = curves.said(float(shown["value"].iloc[-1]), curve.raw, curve.measure)
     counted = "One value" if curve.points == 1 else f"{curve.points} values"
     more = " so far; the curve is drawn from the fourth on" if run.status().active else ", too few for a curve"
     return f"{counted} on the way{more}. The last: {last} ({curve.unit})."
@@ -285,8 +287,8 @@ def _vitals(run: Run) -> None:
                     st.markdown(f"**{sign.title}**", help=sign.help)
                     # not Plotly, as the curve above
                     st.vega_lite_chart(
-                        sign.table,
-                        vital(sign, dark=session.dark()),
+                        sign.curves.table,
+                        chart.curves(sign.curves, dark=session.dark(), height=VITAL_HEIGHT),
                         key=f"vital_{sign.name}",
                         width="stretch",
                         alt=f"{sign.title} over the update steps",

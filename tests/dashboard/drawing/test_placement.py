@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from datamask.dashboard.drawing.placement import LINE, Box, Words, around, column, compass, covered, rings, width_of
+from datamask.dashboard.drawing.placement import LINE, Box, Words, around, compass, rings, width_of
 
 PLANE = Box(-0.2, -0.2, 1.1, 1.1)
 SCALES = (290.0, 345.0, 400.0)
@@ -117,13 +117,3 @@ def test_where_lines_run_everywhere_words_stand_where_they_hide_least():
         [Words("words", 0.5, 0.5, (beside, below), needed=True)], PLANE, (400.0,), np.array([along, across])
     )
     assert place == below  # a line across it, and not one along it
-
-
-def test_a_column_keeps_its_words_apart_while_there_is_room():
-    free = column([50.0] * 5, 0, 100)
-    assert np.diff(sorted(free)).tolist() == [LINE] * 4 and min(free) >= LINE / 2 and max(free) <= 100 - LINE / 2
-    crowded = column([10.0] * 4, 0, 40)
-    assert len(crowded) == 4 and all(LINE / 2 <= place <= 40 - LINE / 2 for place in crowded)
-    assert column([50.0], 0, 100, [[(0.0, 100.0)]]) == [50.0], "where all is taken, it stands where it is wanted"
-    assert column([3.0], 0, 4) == [LINE / 2] and column([], 0, 100) == []
-    assert covered(np.array([0.0, 5.0]), np.array([4.0, 9.0]), (3.0, 6.0)).tolist() == [1.0, 1.0]

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from datamask.analyses.comparison import tables as comparison
-from datamask.analyses.convergence import tables as convergence
+from datamask.analyses.curves import tables as curves
 from datamask.analyses.frontier import tables as frontier
 from datamask.analyses.report import page
 from datamask.analyses.report.sentence import sentence
@@ -76,9 +76,9 @@ def of_one(run: Run) -> None:
     for view in (
         listing.name_of,
         runs_table.row_of,
-        convergence.curve,
-        convergence.measures,
-        convergence.across,
+        curves.curve,
+        curves.measures,
+        curves.across,
         spots.label_of,
         spots.spot_of,
         outcome.numbers,

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from datamask import catalogue
-from datamask.analyses.convergence.tables import thinned
+from datamask.analyses.curves.tables import COLUMNS, CURVE, RULE, Curves, thinned
 from datamask.config import SelectionConfig
 from datamask.runs.health import finite
 
@@ -35,6 +35,15 @@ class Vital:
     table: pd.DataFrame
     shares: bool = False
     chance: float | None = None
+
+    @property
+    def curves(self) -> Curves:
+        """What its chart draws."""
+        rows = [self.table.assign(kind=CURVE)]
+        if self.chance is not None:
+            rows.append(pd.DataFrame([{"kind": RULE, "value": self.chance, "note": "by chance"}]))
+        table = pd.concat(rows, ignore_index=True).reindex(columns=list(COLUMNS))
+        return Curves(table, tuple(dict.fromkeys(self.table["series"])), self.title, "", not self.shares)
 
 
 def vitals(metrics: Mapping[str, np.ndarray], config: SelectionConfig, facts: Mapping) -> tuple[Vital, ...]:

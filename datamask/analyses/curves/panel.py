@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from datamask.analyses.convergence.tables import MEASURES
-from datamask.analyses.run_lines import chart, tables
+from datamask.analyses.curves import chart, tables
+from datamask.analyses.curves.tables import MEASURES
 from datamask.dashboard.drawing import words
 from datamask.dashboard.shell import session
 from datamask.errors import DatamaskError
@@ -76,46 +76,29 @@ def _draw(runs: Sequence[Run]) -> None:
                 width=170,
                 help="Joint values of different λ do not compare, so all are computed at this λ.",
             )
-    lines = tables.lines(runs, measure, weighed_at)
-    named = measure if weighed_at is None else f"{measure} at λ {weighed_at:g}"
-    if lines.runs:
+    lines = tables.curves(runs, measure, weighed_at)
+    if lines.series:
         # not Plotly: while a run is at work it changes each second, and a Plotly figure that changes is mounted anew
         st.vega_lite_chart(
             lines.table,
-            chart.run_lines(lines, across, measure=named, dark=session.dark(), height=HEIGHT),
+            chart.curves(lines, across, dark=session.dark(), height=HEIGHT),
             key="lines",
             width="stretch",
             height=HEIGHT,
-            alt=f"{named} of {len(lines.runs)} runs over {across}",
+            alt=f"{lines.unit} of {len(lines.series)} runs over {across}",
         )
-        st.caption(" ".join(_notes(runs, lines, weighed_at)))
-    for label, reason in lines.without.items():
+        st.caption(" ".join([*chart.notes(lines), *_notes(runs, weighed_at)]))
+    for label, reason in (lines.without or {}).items():
         st.caption(f"**{words.plain(label, 80)}** has no curve: {words.plain(reason, 300)}.")
     if len(runs) > tables.MOST:
         st.caption(f"The first {tables.MOST} of {len(runs)} ticked runs are drawn.")
 
 
-def _notes(runs: Sequence[Run], lines: tables.Lines, weighed_at: float | None) -> list[str]:
-    """What the marks mean, and what does not compare."""
-    turns = {turn["turn"] for turn in chart.turns(lines)}
-    marks = [
-        f"{sign} {note}"
-        for note, sign in (
-            (chart.SWAPS_BEGIN, "▲"),
-            (chart.BOUND_BEGINS, "■"),
-            (chart.GOES_ON, "✚"),
-            (chart.OTHER, "●"),
-        )
-        if note in turns
-    ]
-    notes = [", ".join([*marks, "◆ the final selection"]) + "."]
-    if chart.cut_off(lines):
-        notes.append("Values far below all ends are cut off.")
+def _notes(runs: Sequence[Run], weighed_at: float | None) -> list[str]:
+    """What does not compare."""
     settings = [run.config.selection for run in runs]
     if len({run.facts().get("fingerprint") for run in runs}) > 1:
-        notes.append("The runs are of several corpora, so their heights do not compare.")
-    elif len({selection.objective for selection in settings}) > 1:
-        notes.append("The runs have several objectives: compare quality, not diversity or joint.")
-    elif weighed_at is not None:
-        notes.append(f"All joint values are computed at λ {weighed_at:g}.")
-    return notes
+        return ["The runs are of several corpora, so their heights do not compare."]
+    if len({selection.objective for selection in settings}) > 1:
+        return ["The runs have several objectives: compare quality, not diversity or joint."]
+    return [] if weighed_at is None else [f"All joint values are computed at λ {weighed_at:g}."]
