@@ -19,6 +19,8 @@ from datamask.errors import OptionError
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from datamask.corpus.corpus import Corpus
+
 NO_VALUE = "(none)"
 """What rows without a value are called among the values of a column."""
 
@@ -31,14 +33,14 @@ def quota_bounds(low: float, high: float, size: int) -> tuple[int, int]:
     return math.ceil(low * size - 1e-9), math.floor(high * size + 1e-9)
 
 
-def quota_groups(quotas: Sequence[Quota], metadata: pa.Table, size: int, given: np.ndarray) -> Groups:
+def quota_groups(quotas: Sequence[Quota], corpus: Corpus, size: int, given: np.ndarray) -> Groups:
     """The groups of quotas; rows of values without one form the first, free group.
 
     Quotas are shares of the new rows: those a group is given already are added to both its counts. A value is named as
     pages name it: "(none)" is every row without one, and true and false are so in any case.
 
     Args:
-        quotas: on one column of `metadata`. size: the given rows among them. given: bool ``(n,)``.
+        quotas: on one column of the corpus's metadata. size: the given rows among them. given: bool ``(n,)``.
 
     Raises:
         OptionError: there is no such column.
@@ -46,12 +48,11 @@ def quota_groups(quotas: Sequence[Quota], metadata: pa.Table, size: int, given: 
     group = np.zeros(len(given), dtype=np.int64)
     if quotas:
         column = quotas[0].column
-        if column not in metadata.schema.names:
-            raise OptionError(
-                f"--quota: the corpus has no column {column!r}; it has "
-                f"{', '.join(metadata.schema.names) or 'no metadata columns'}"
-            )
-        group = quota_labels(quotas, metadata[column])
+        names = corpus.metadata.column_names
+        if column not in names:
+            others = ", ".join([*names, *corpus.provenance.unread])
+            raise OptionError(f"--quota: the corpus has no column {column!r}; it has {others or 'no metadata columns'}")
+        group = quota_labels(quotas, corpus.metadata[column])
     return group, *quota_limits(quotas, group, size, given)
 
 

@@ -7,7 +7,7 @@ import contextlib
 import shlex
 import signal
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from types import FrameType
 from typing import TYPE_CHECKING
 
@@ -76,15 +76,15 @@ def command_work(
         yield Work(poll_of(stop.is_set, sentence), drawn)
 
 
-def read_rows_of(config: CorpusConfig, work: Work) -> Corpus:
-    """Open a corpus, and say on stderr what was used and left out.
+def read_rows_of(config: CorpusConfig, work: Work, beside: Collection[str] | None = None) -> Corpus:
+    """Open a corpus, and say on stderr what was used and left out. beside: as of `read_corpus`.
 
     Raises:
         InputError, RemoteError, NoRoomError, Stopped: as `datamask.corpus.opening.read_corpus`.
     """
     from datamask.corpus.opening import read_corpus
 
-    corpus = read_corpus(absolute_corpus(config), work)
+    corpus = read_corpus(absolute_corpus(config), work, beside=beside)
     for note in corpus.provenance.notes:
         say(note)
     say_left_out(corpus.provenance.dropped)

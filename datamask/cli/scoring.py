@@ -30,7 +30,7 @@ def score(options: argparse.Namespace) -> int:
     check_device(options.device)
     store = RunStore(options.runs_dir)
     with command_work(sentence="scoring was stopped; nothing was written") as work:
-        corpus = read_rows_of(corpus_config(options), work)
+        corpus = read_rows_of(corpus_config(options), work, None if options.panel else ())
         lists = {path: read_rows(path, corpus) for path in dict.fromkeys(options.selection)}
         own = [name for name in catalogue.objective_terms(options.objective or "facility") if catalogue.is_own(name)]
 

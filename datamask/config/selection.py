@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from datamask import catalogue
+from datamask.config.corpus import TEXT
 from datamask.errors import OptionError
 from datamask.options import OPTIONS, SelectionOptions, check_options, restored_options
 from datamask.options.checks import check, check_known, number_text
@@ -107,6 +108,11 @@ class SelectionConfig(SelectionOptions):
         besides = {name: option for name, option in OPTIONS.items() if option.of(entry.name) and name not in held}
         check_options(self, held | {name: each for name, each in besides.items() if getattr(self, name) is not None})
         self._check_together(entry)
+
+    @property
+    def beside(self) -> frozenset[str]:
+        """Columns of the files that it goes by, beside ids, features, quality and tokens; `TEXT` for the text."""
+        return frozenset([*(quota.column for quota in self.quotas), *([TEXT] if self.collapse == "exact" else [])])
 
     @property
     def ruled(self) -> bool:

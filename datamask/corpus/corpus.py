@@ -38,6 +38,7 @@ class Provenance:
         dropped: reason -> count of rows dropped (``--drop_invalid``) or unmatched by a join.
         notes: sentences a person should read, such as which columns were guessed.
         config: what was opened, as it was asked for; None for a corpus that came from no files.
+        unread: further columns of the files, which this corpus has not read.
     """
 
     files: tuple[str, ...]
@@ -47,6 +48,7 @@ class Provenance:
     dropped: dict[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     config: CorpusConfig | None = None
+    unread: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,7 @@ class Corpus:
         features: float32 ``(N, d)``, C-contiguous, read-only, every row of unit L2 norm.
         lengths: float64 ``(N,)``, tokens of each row, or None.
         metadata: pyarrow table of N rows: every other column, texts included, and the single quality columns if there
-            are several.
+            are several. A run reads those alone that it needs.
         source_file: int32 ``(N,)``, index into ``provenance.files``.
         source_row: int64 ``(N,)``, row in that file.
         fingerprint: hex digest of ids, quality, features and lengths of exactly these rows in this order.
@@ -103,10 +105,10 @@ class Corpus:
 
     @property
     def input_columns(self) -> tuple[str, ...]:
-        """The columns of the shards that it knows: those with a role and the metadata."""
+        """The columns of the shards: those with a role, the metadata, and what was not read."""
         roles = self.provenance.columns
         named = [roles.get("id"), roles.get("feature"), roles.get("length"), *roles.get("quality", [])]
-        return (*filter(None, named), *self.metadata.column_names)
+        return (*filter(None, named), *self.metadata.column_names, *self.provenance.unread)
 
     @property
     def texts(self) -> pa.ChunkedArray | None:

@@ -35,7 +35,7 @@ def _stays(kind: pa.DataType) -> bool:
 
 
 def metadata_names(main: Source, columns: Columns) -> tuple[list[str], pa.Schema, list[str]]:
-    """The metadata columns of the input, their common types, and notes on what is left out.
+    """The metadata columns of the input that are read, their common types, and notes on what is left out of them.
 
     A column some shards lack is null there; columns whose types cannot be brought together stay out.
     """
@@ -49,9 +49,10 @@ def metadata_names(main: Source, columns: Columns) -> tuple[list[str], pa.Schema
     shards = [shard for shard in main.shards if shard.rows]
     repeated = sorted({name for shard in shards for name, count in Counter(shard.schema.names).items() if count > 1})
     kinds: dict[str, list[pa.DataType]] = {}
+    apart = {name for name in (*of_roles, *repeated) if name is not None}
     for shard in shards:
         for field in shard.schema:
-            if field.name not in of_roles and field.name not in repeated and part_of(field) != columns.feature:
+            if field.name not in apart and part_of(field) != columns.feature and columns.reads(field.name):
                 kinds.setdefault(field.name, []).append(field.type)
     fields = []
     notes = [f"Column {name!r} was left out: several columns of one file have that name." for name in repeated]

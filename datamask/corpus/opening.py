@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -140,18 +140,28 @@ def _config(inputs: tuple[str | os.PathLike[str], ...], options: dict[str, Any])
 
 
 def read_corpus(
-    config: CorpusConfig, work: Work = UNWATCHED, *, row_limit: int | None = None, table: pa.Table | None = None
+    config: CorpusConfig,
+    work: Work = UNWATCHED,
+    *,
+    row_limit: int | None = None,
+    table: pa.Table | None = None,
+    beside: Collection[str] | None = None,
 ) -> Corpus:
     """Do what `open_corpus` does, as a part of other work.
 
     Args:
         table: rows in memory, in place of the inputs of `config`.
+        beside: names of the columns that are read beside ids, features, quality and tokens; `columns.TEXT` for the one
+            with the text. None: all.
 
     Raises:
         InputError, RemoteError, NoRoomError: as there. Stopped: from `work.poll`.
     """
     sources = open_sources(config, work.part(0.0, LOOK_SHARE), table=table)
     columns = resolve_columns(config, sources)
+    if beside is not None:
+        within = [] if config.quality_within is None else [config.quality_within]
+        columns = replace(columns, beside=frozenset([*beside, *within]))
     dim = feature_dim(sources[columns.feature_from], columns.feature, work.poll, columns.bits)
     columns = replace(columns, notes=(used_line(sources, columns, dim), *columns.notes))
     main = sources["input"]
@@ -244,7 +254,10 @@ def _needs(sources: dict[str, Source], columns: Columns, plan: RowPlan, dim: int
         )
     # with --rows they may fill the memory; without it a quarter, as `default_row_limit` promises
     most = total - fixed - working if rows_given else min(total - fixed - working, memory_bytes() // 4)
-    estimate = n * metadata_bytes(main, columns.feature if columns.feature_from == "input" else None, dim)
+    each = metadata_bytes(main, columns.feature if columns.feature_from == "input" else None, dim)
+    if columns.beside is not None:
+        each = min(each, ID_BYTES * (1 + len(columns.beside)))
+    estimate = n * each
     return _Needs(n, fixed, min(estimate, most) + working, most, threads)
 
 
@@ -531,8 +544,10 @@ def finish(config: CorpusConfig, main: Source, columns: Columns, plan: RowPlan, 
         rows.exponents = None if rows.exponents is None else rows.exponents[keep]
     checks.check_unique(ids, place, columns.id)
     quality = weighted_sum(rows.quality, columns.quality, rows.rests, place)
+    every = metadata_names(main, replace(columns, beside=None))[0] if columns.beside is not None else ()
+    unread = tuple(name for name in every if not columns.reads(name))
     if config.quality_within is not None:
-        quality, ranked = ranks_within(quality, metadata, config.quality_within)
+        quality, ranked = ranks_within(quality, metadata, config.quality_within, unread)
         notes = [*notes, ranked]
     if rows.lengths is not None:
         check_sum(rows.lengths, f"the length in column {columns.length!r}", "give counts of tokens", place)
@@ -552,6 +567,7 @@ def finish(config: CorpusConfig, main: Source, columns: Columns, plan: RowPlan, 
         dropped=dropped,
         notes=(*columns.notes, *plan.notes, *notes),
         config=None if main.shards[0].reader is MEMORY else config,
+        unread=unread,
     )
     digest = checks.fingerprint(ids, quality, blocks, features.shape[1], rows.lengths, rows.exponents)
     if rows.exponents is not None:

@@ -80,12 +80,15 @@ def weighted_sum(
     return total
 
 
-def ranks_within(quality: np.ndarray, metadata: pa.Table, name: str) -> tuple[np.ndarray, str]:
+def ranks_within(
+    quality: np.ndarray, metadata: pa.Table, name: str, unread: Sequence[str] = ()
+) -> tuple[np.ndarray, str]:
     """Quality as the rank within each value of a column, so that values whose scores differ compare; and a note.
 
     Args:
         quality: float64 ``(N,)``. metadata: N rows. name: of the column, such as ``language``. Values of fewer than
             `FEWEST_RANKED` rows are ranked together, and so are rows without a value.
+        unread: further columns of the files.
 
     Raises:
         InputError: there is no such column.
@@ -96,7 +99,8 @@ def ranks_within(quality: np.ndarray, metadata: pa.Table, name: str) -> tuple[np
         (1.0, 0.0)
     """
     if name not in metadata.column_names:
-        found = f"there are {', '.join(metadata.column_names[:8])}" if metadata.column_names else "there are no others"
+        names = [*metadata.column_names, *unread]
+        found = f"there are {', '.join(names[:8])}" if names else "there are no others"
         raise InputError(f"--quality_within: the corpus has no column {name!r}; {found}")
     values = pc.fill_null(metadata[name].cast(pa.string()), "").combine_chunks().dictionary_encode()
     group, names = values.indices.to_numpy(), values.dictionary.to_pylist()

@@ -10,6 +10,7 @@ import json
 import threading
 import time
 from collections import OrderedDict
+from collections.abc import Collection
 from dataclasses import replace
 from weakref import WeakValueDictionary
 
@@ -60,8 +61,17 @@ class SharedCorpora:
         self._alive: WeakValueDictionary[str, Corpus] = WeakValueDictionary()
         ledger().add_spare(self._let_go)
 
-    def get(self, config: CorpusConfig, work: Work = UNWATCHED, *, row_limit: int | None = None) -> Corpus:
+    def get(
+        self,
+        config: CorpusConfig,
+        work: Work = UNWATCHED,
+        *,
+        row_limit: int | None = None,
+        beside: Collection[str] | None = None,
+    ) -> Corpus:
         """The corpus of `config`, opened by this caller, or by another whom this one waits for.
+
+        One that has read all columns serves whoever needs some of them (`beside`, see `read_corpus`).
 
         Where the caller that opens is stopped or interrupted, one of those waiting opens in its stead.
 
@@ -69,9 +79,12 @@ class SharedCorpora:
             InputError, NoRoomError: as `open_corpus`; everyone who waited gets the same sentence.
             Stopped: from `work.poll`, while opening or waiting.
         """
-        key = _key(config, row_limit, work.poll)
+        whole = _key(config, row_limit, work.poll)
         while True:
             with self._lock:
+                key = whole
+                if beside is not None and whole not in self._slots and whole not in self._alive:
+                    key = json.dumps([whole, sorted(beside)])
                 slot = self._slots.get(key)
                 corpus = self._alive.get(key) if slot is None else None
                 opens = slot is None and corpus is None
@@ -82,7 +95,7 @@ class SharedCorpora:
                 self._slots.move_to_end(key)
                 slot.used = time.monotonic()
             if opens:
-                return self._open(key, slot, config, work, row_limit)
+                return self._open(key, slot, config, work, row_limit, beside)
             while not slot.finished.wait(0.1):
                 work.poll()
                 work.report(slot.share, slot.what)
@@ -103,13 +116,21 @@ class SharedCorpora:
         with self._lock:
             return key in self._slots or key in self._alive
 
-    def _open(self, key: str, slot: _Slot, config: CorpusConfig, work: Work, row_limit: int | None) -> Corpus:
+    def _open(
+        self,
+        key: str,
+        slot: _Slot,
+        config: CorpusConfig,
+        work: Work,
+        row_limit: int | None,
+        beside: Collection[str] | None,
+    ) -> Corpus:
         def report(share: float, what: str) -> None:
             slot.share, slot.what = share, what
             work.report(share, what)
 
         try:
-            slot.corpus = read_corpus(config, replace(work, report=report), row_limit=row_limit)
+            slot.corpus = read_corpus(config, replace(work, report=report), row_limit=row_limit, beside=beside)
             self._alive[key] = slot.corpus
             return slot.corpus
         except Exception as error:

@@ -206,7 +206,7 @@ def _rules(
     pool: Pool, config: SelectionConfig, size: int, pinned: np.ndarray, given: np.ndarray, eligible: np.ndarray
 ) -> Rules:
     """Pins and quotas over the eligible rows."""
-    group, low, high, names = quota_groups(config.quotas, pool.corpus.metadata, size, given)
+    group, low, high, names = quota_groups(config.quotas, pool.corpus, size, given)
     rules = Rules(pinned[eligible], group[eligible], low, high, names, given[eligible])
     rules.check(size)
     return rules

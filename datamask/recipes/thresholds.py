@@ -30,7 +30,7 @@ def thresholds_of(
         tau = threshold(scores[free], learned.selected[free], amounts[free])
         return Thresholds(tau, least_quality=least), np.full(n, tau)
     mask = learned.selected | learned.given
-    group, low, high, _ = quota_groups(config.quotas, learned.corpus.metadata, int(mask.sum()), learned.given)
+    group, low, high, _ = quota_groups(config.quotas, learned.corpus, int(mask.sum()), learned.given)
     counts = np.bincount(group[mask], minlength=len(low))
     loose = ~((counts == low) | (counts == high))
     common = free & loose[group]

@@ -52,7 +52,8 @@ def still_same(config: CorpusConfig, corpus: Corpus, poll: Poll) -> bool:
         Stopped: from `poll`.
     """
     try:
-        reread = read_corpus(config, Work(poll), row_limit=corpus.provenance.rows_read)
+        beside = corpus.metadata.column_names if corpus.provenance.unread else None
+        reread = read_corpus(config, Work(poll), row_limit=corpus.provenance.rows_read, beside=beside)
     except InputError:
         return False
     return reread.fingerprint == corpus.fingerprint and _digest(reread.metadata) == _digest(corpus.metadata)

@@ -55,7 +55,7 @@ def import_ids(store: RunStore, config: RunConfig, work: Work = UNWATCHED) -> Ru
     began = time.perf_counter()
     device = resolve(config.selection.device)
     opened = digests.stamps(list_files(config.corpus.inputs, poll=work.poll, split=config.corpus.split), work.poll)
-    corpus = shared_corpora().get(config.corpus, work.part(0.0, 0.3))
+    corpus = shared_corpora().get(config.corpus, work.part(0.0, 0.3), beside=config.selection.beside)
     id_list = read_rows(ids, corpus)
     if id_list.unknown and not config.ignore_unknown:
         raise InputError(

@@ -59,7 +59,7 @@ def recipe_of(run: Run, work: Work = UNWATCHED, *, corpus: Corpus | None = None)
     if run.whole is not None and (run.path / WHOLE_RULE).is_file():
         return read_recipe(run.path / WHOLE_RULE)  # made of all rows, of which the sample says less
     if corpus is None:
-        corpus = shared_corpora().get(config.corpus, work.part(0.0, OPENED))
+        corpus = shared_corpora().get(config.corpus, work.part(0.0, OPENED), beside=config.selection.beside)
     _check_same(run, corpus, facts)
     work.report(OPENED, "finding the rule")
     columns, values = quality_columns(corpus, config.corpus, work.poll)
@@ -155,7 +155,7 @@ def quality_columns(corpus: Corpus, config: CorpusConfig, poll: Poll) -> tuple[t
         return columns, (corpus.quality / column.weight if column.weight else corpus.quality)[None]
     # a single transformed column is kept as its transform alone, so the shards are read for it once more
     plain = replace(config, quality_columns=(QualityColumn(column.name),))
-    reread = read_corpus(plain, Work(poll), row_limit=corpus.provenance.rows_read)
+    reread = read_corpus(plain, Work(poll), row_limit=corpus.provenance.rows_read, beside=())
     if not reread.ids.equals(corpus.ids):
         raise changed(Path(corpus.provenance.files[0]), "it, or another shard, holds other rows")
     return columns, reread.quality[None]

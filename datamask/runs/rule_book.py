@@ -211,7 +211,7 @@ def check(config: SelectionConfig, corpus: Corpus, pinned: np.ndarray, banned: n
             "--select_ratio"
         )
     if config.ruled:
-        group, low, high, names = quota_groups(config.quotas, corpus.metadata, size, given)
+        group, low, high, names = quota_groups(config.quotas, corpus, size, given)
         check_rules((group[~banned], low, high, names), (pinned | given)[~banned], given[~banned], size)
 
 

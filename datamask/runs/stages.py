@@ -60,7 +60,9 @@ def load_corpus(execution: Execution) -> None:
             config,
             run.path.parent / FOLDER,
             Work(execution.poll, execution.say_prepared),
-            lambda: shared_corpora().get(run.config.corpus, Work(execution.poll, execution.say_opened)),
+            lambda: shared_corpora().get(
+                run.config.corpus, Work(execution.poll, execution.say_opened), beside=config.beside
+            ),
         )
     execution.pool, execution.graph_before = pool, pool.seconds_graph
     corpus = pool.corpus

@@ -137,12 +137,13 @@ def _why_failed(outcome: Outcome) -> str | None:
 
 def open_pool(store: RunStore, plan: Plan, work: Work) -> Pool:
     """The corpus of a plan on its device; opening it is the first twentieth of the work."""
+    beside = frozenset[str]().union(*(point.selection.beside for point in plan.points))
     return stages.open_pool(
         plan.corpus,
         plan.points[0].selection,
         store.cache_dir,
         replace(work, report=lambda share, what: work.report(0.05, what)),
-        lambda: shared_corpora().get(plan.corpus, work.part(0.0, 0.05)),
+        lambda: shared_corpora().get(plan.corpus, work.part(0.0, 0.05), beside=beside),
     )
 
 

@@ -185,7 +185,9 @@ def _ends_in_memory(execution: Execution, scratch: Scratch, size: int) -> dict[s
         if scratch.dropped or not fits_in_memory(corpus, poll):
             return {}
         work = Work(poll, execution.say_part)
-        pool = Pool(read_corpus(corpus, work), pool.device, pool.cache_dir, work=work, center=pool.center)
+        pool = Pool(
+            read_corpus(corpus, work, beside=config.beside), pool.device, pool.cache_dir, work=work, center=pool.center
+        )
     return {IN_MEMORY: diversity_anchor(pool, IN_MEMORY, size, poll).to_dict()}
 
 

@@ -14,9 +14,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from datamask.cli import main
 from datamask.config import CorpusConfig
 from datamask.corpus import first_look, open_corpus
 from datamask.corpus import shared_corpora as shared_module
+from datamask.corpus.readers import parquet
 from datamask.corpus.shared_corpora import SharedCorpora
 from datamask.errors import InputError, NoRoomError
 from datamask.work import ledger as module
@@ -112,6 +114,26 @@ def test_what_was_read_is_let_go_of_without_the_garbage_collector(tmp_path, monk
         del refusal
     finally:
         gc.enable()
+
+
+def test_select_reads_the_columns_that_it_goes_by_and_no_texts(tmp_path, monkeypatch, capsys):
+    own_ledger(monkeypatch, Ledger(lambda: 256 * MIB))
+    read, reader = [], parquet.read_batches
+
+    def reads(path, file, *, columns=None, **options):
+        read.append(columns)
+        return reader(path, file, columns=columns, **options)
+
+    monkeypatch.setattr(parquet, "read_batches", reads)
+    tags = pa.array(["a", "b"] * 1_000)
+    (source,) = shard(tmp_path / "a.parquet", 2_000, text=texts(2_000, MIB // 4), tag=tags, other=tags).inputs
+    words = ["--objective", "pairwise", "--select_ratio", "0.01", "--n_epochs", "20", "--runs-dir", str(tmp_path / "r")]
+    assert main(["select", source, *words, "--quota", "tag=a:0.2:0.4", "--output", str(tmp_path / "o.parquet")]) == 0
+    assert pq.read_table(tmp_path / "o.parquet").num_rows == 20
+    named = {name for columns in read for name in columns or ()}
+    assert named == {"chunk_id", "quality_score", "feature_arr", "tag"}
+    assert main(["select", source, *words, "--quota", "tags=a:0.2:0.4", "--output", str(tmp_path / "p.parquet")]) == 2
+    assert "no column 'tags'; it has text, tag, other" in capsys.readouterr().err
 
 
 def test_small_ones_are_opened_while_large_ones_fill_the_memory(tmp_path, monkeypatch):

@@ -26,7 +26,7 @@ def openings(monkeypatch):
             self.calls, self.go, self.inside, self.fail = 0, threading.Event(), threading.Event(), None
             self.fail_once = []
 
-        def open(self, config, work, *, row_limit):
+        def open(self, config, work, *, row_limit, beside):
             self.calls += 1
             work.report(0.5, "half")
             self.inside.set()
@@ -85,6 +85,16 @@ def test_concurrent_callers_share_one_opening_and_see_its_progress(tmp_path, ope
     assert openings.calls == 1 and len(results) == 6 and len(set(map(id, results))) == 1
     assert seen.count((0.5, "half")) >= 1 and set(seen) <= {(0.5, "half"), (0.0, "Opening")}
     assert corpora.get(config(tmp_path)) is results[0]
+
+
+def test_a_corpus_with_all_columns_serves_those_who_need_some(tmp_path, openings):
+    corpora, shard = SharedCorpora(), config(tmp_path)
+    openings.go.set()
+    some = corpora.get(shard, beside=("a",))
+    assert corpora.get(shard, beside=frozenset("a")) is some and not corpora.holds(shard)
+    everything = corpora.get(shard)
+    assert corpora.get(shard, beside=("b",)) is everything is not some
+    assert openings.calls == 2
 
 
 def test_a_caller_that_waits_opens_in_the_stead_of_one_that_was_interrupted(tmp_path, openings):

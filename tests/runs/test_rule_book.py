@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -150,11 +151,11 @@ def test_a_quota_above_what_there_is_is_refused(corpus, rule_store):
     ],
     ids=lambda values: str(values.type),
 )
-def test_a_quota_on_a_class_as_pages_name_it_is_on_the_rows_that_pages_show(values):
+def test_a_quota_on_a_class_as_pages_name_it_is_on_the_rows_that_pages_show(values, corpus):
     table = pa.table({"class": values})
     _, classes = columns_of(table, metadata_columns(table))
     codes, names = classes["class"]
     quotas = [Quota("class", name, 0.0, 1.0) for name in names]
-    group, _, _, labels = quota_groups(quotas, table, 20, np.zeros(40, bool))
+    group, _, _, labels = quota_groups(quotas, replace(corpus, metadata=table), 20, np.zeros(40, bool))
     assert labels == ("the rest", *(f"class={name}" for name in names))
     assert group.tolist() == (codes + 1).tolist()
