@@ -7,12 +7,14 @@
 | ``.jsonl`` | a JSON object per row; bytes as hexadecimal digits, numbers that are not finite as null |
 | ``.txt`` | the ids alone, one per line |
 
-The last three can be compressed: ``.csv.gz``, ``.jsonl.zst``. In CSV, text that a spreadsheet would run as a formula
-gets a leading apostrophe. Ids are written as they are, since with another letter before them they name no row.
+Parquet has ids in the type of the input: UUIDs, bytes and decimals are texts in memory and in the other formats. The
+last three can be compressed: ``.csv.gz``, ``.jsonl.zst``. In CSV, text that a spreadsheet would run as a formula gets a
+leading apostrophe. Ids are written as they are, since with another letter before them they name no row.
 """
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import datetime
 import decimal
@@ -132,8 +134,8 @@ def table_sink(
     """
     ids = schema.names[:1] if ids is None else ids
     if kind.ending == PARQUET:
-        with gathering(target, schema, group_rows) as rows:
-            yield rows
+        with gathering(target, as_found(schema.empty_table()).schema, group_rows) as rows:
+            yield _Converted(rows.write, as_found)
         return
     if kind.ending != TXT and len(set(schema.names)) < len(schema.names):
         twice = next(name for name in schema.names if schema.names.count(name) > 1)
@@ -189,6 +191,59 @@ def table_bytes(table: pa.Table, ending: str, ids: Sequence[str] | None = None) 
         sink.write(table)
     content: bytes = memory.getvalue().to_pybytes()
     return content
+
+
+# -- ids ---------------------------------------------------------------------------------------------------------------
+
+_FOUND = b"datamask.id_type"
+"""In the metadata of a field of ids that are texts in memory: the type that they have in the input."""
+
+
+def id_field(name: str, kind: pa.DataType, found: pa.DataType) -> pa.Field:
+    """Return the field of a column of ids.
+
+    Args:
+        kind: of the ids in memory. found: of the column in the input.
+    """
+    field = pa.field(name, kind)
+    if pt.is_integer(kind) or not is_spelled(found):
+        return field
+    schema = pa.schema([pa.field("id", found)]).serialize().to_pybytes()
+    return field.with_metadata({_FOUND: base64.b64encode(schema)})
+
+
+def is_spelled(kind: pa.DataType) -> bool:
+    """Return whether ids of a type are spelled as texts: UUIDs, bytes, decimals."""
+    of_bytes = pt.is_binary(kind) or pt.is_large_binary(kind) or pt.is_fixed_size_binary(kind)
+    return bool(of_bytes or pt.is_decimal(kind) or kind == pa.uuid())
+
+
+def with_fields(table: pa.Table, *fields: pa.Field) -> pa.Table:
+    """Return the table with these fields in the place of those of their names, which are of the same type."""
+    given = {field.name: field for field in fields}
+    schema = pa.schema([given.get(field.name, field) for field in table.schema], table.schema.metadata)
+    return pa.Table.from_arrays(table.columns, schema=schema)
+
+
+def as_found(table: pa.Table) -> pa.Table:
+    """Return the table with the ids of each `id_field` as they are in the input."""
+    for place, field in enumerate(table.schema):
+        noted = (field.metadata or {}).get(_FOUND)
+        if noted is not None:
+            kind = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(noted))).field(0).type
+            chunks = [_respelled(chunk, kind) for chunk in table.column(place).chunks]
+            table = table.set_column(place, pa.field(field.name, kind), pa.chunked_array(chunks, kind))
+    return table
+
+
+def _respelled(texts: pa.Array, kind: pa.DataType) -> pa.Array:
+    if pt.is_decimal(kind):
+        return texts.cast(kind)
+    values = [None if text is None else bytes.fromhex(text.replace("-", "")) for text in texts.to_pylist()]
+    return pa.array(values, kind)
+
+
+# -- tables of several shards -----------------------------------------------------------------------------------------
 
 
 def score_name(columns: Iterable[str]) -> str:

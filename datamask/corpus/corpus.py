@@ -39,6 +39,7 @@ class Provenance:
         notes: sentences a person should read, such as which columns were guessed.
         config: what was opened, as it was asked for; None for a corpus that came from no files.
         unread: further columns of the files, which this corpus has not read.
+        id_field: of the ids; it says which type they have in the files (`datamask.tables.id_field`).
     """
 
     files: tuple[str, ...]
@@ -49,6 +50,7 @@ class Provenance:
     notes: tuple[str, ...] = ()
     config: CorpusConfig | None = None
     unread: tuple[str, ...] = ()
+    id_field: pa.Field | None = None
 
 
 @dataclass(frozen=True)
@@ -102,6 +104,11 @@ class Corpus:
     def dim(self) -> int:
         """d, the number of feature dimensions."""
         return int(self.features.shape[1])
+
+    @property
+    def id_field(self) -> pa.Field:
+        """The field of a column with the ids."""
+        return self.provenance.id_field or pa.field(self.provenance.columns["id"], self.ids.type)
 
     @property
     def input_columns(self) -> tuple[str, ...]:

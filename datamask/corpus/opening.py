@@ -23,7 +23,7 @@ from datamask.corpus.metadata import assemble, metadata_bytes, metadata_names
 from datamask.corpus.quality import check_sum, ranks_within, weighted_sum
 from datamask.corpus.reading import Room, Rows, Targets, read_rows, reading_bytes, spend
 from datamask.corpus.refused_rows import complaint, valid_rows
-from datamask.corpus.row_plan import RowPlan, column_id_type, plan_rows
+from datamask.corpus.row_plan import RowPlan, column_id_field, column_id_type, plan_rows
 from datamask.corpus.row_reader import RowReader
 from datamask.corpus.sampling import default_row_limit
 from datamask.corpus.shards import Source, open_source, pieces, read_piece, reading_threads
@@ -568,6 +568,7 @@ def finish(config: CorpusConfig, main: Source, columns: Columns, plan: RowPlan, 
         notes=(*columns.notes, *plan.notes, *notes),
         config=None if main.shards[0].reader is MEMORY else config,
         unread=unread,
+        id_field=column_id_field(main, columns.id, columns.made_ids).with_type(ids.type),
     )
     digest = checks.fingerprint(ids, quality, blocks, features.shape[1], rows.lengths, rows.exponents)
     if rows.exponents is not None:

@@ -16,6 +16,7 @@ from datamask.corpus.row_reader import RowReader
 from datamask.corpus.sampling import Chosen, row_hash
 from datamask.corpus.shards import Source, scan
 from datamask.errors import InputError
+from datamask.tables import id_field
 from datamask.work.context import UNWATCHED, Work
 
 
@@ -159,6 +160,13 @@ def column_id_type(source: Source, name: str, made: bool = False) -> pa.DataType
             f"{shards[other].path}; write all shards with one id type"
         )
     return kind
+
+
+def column_id_field(source: Source, name: str, made: bool = False) -> pa.Field:
+    """The field of the ids of a source: `column_id_type`, and what it is in the shards, where that is one type."""
+    kind = column_id_type(source, name, made)
+    found = {shard.schema.field(name).type for shard in source.shards if shard.rows} if not made else ()
+    return id_field(name, kind, *found) if len(found) == 1 else pa.field(name, kind)
 
 
 @dataclass

@@ -17,9 +17,12 @@ import pyarrow.csv
 
 from datamask import catalogue
 from datamask.config import SelectionConfig
+from datamask.corpus.columns import is_id
 from datamask.corpus.corpus import Corpus
+from datamask.corpus.decode import id_type
 from datamask.corpus.readers import by_ending, formats
 from datamask.corpus.readers.csv import CSV
+from datamask.corpus.readers.ids import id_values
 from datamask.corpus.readers.json_lines import JSON_LINES
 from datamask.corpus.readers.shard import open_shard
 from datamask.corpus.readers.text import READ_BYTES, opened
@@ -182,6 +185,12 @@ def _table(path: Path, name: str, room: Reservation) -> pa.Table:
     return pa.Table.from_batches(batches, pa.schema([shard.schema.field(each) for each in names]))
 
 
+def _spelled(ids: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Ids as a corpus holds them, where they can be such."""
+    kind = id_type([ids.type]) if is_id(ids.type) else ids.type
+    return ids if kind == ids.type else pa.chunked_array([id_values(chunk, kind) for chunk in ids.chunks], kind)
+
+
 def _text(value: Any) -> str | None:
     return value if value is None or isinstance(value, str) else json.dumps(value)
 
@@ -213,8 +222,6 @@ def read_ids(path: Path, name: str) -> pa.ChunkedArray:
         raise InputError(f"{path}: there is no such file") from None
     except StoreError as error:
         raise InputError(str(error)) from error
-    if name in table.column_names:
-        return table[name]
-    if table.num_columns == 1:
-        return table.column(0)
+    if name in table.column_names or table.num_columns == 1:
+        return _spelled(table[name] if name in table.column_names else table.column(0))
     raise InputError(f"{path}: has no column {name!r}, the corpus's id column; it has {', '.join(table.column_names)}")

@@ -28,7 +28,7 @@ from datamask.learning.trace import Trace, no_trace
 from datamask.measured import TermValues, WeightTotals
 from datamask.polling import Poll, no_poll
 from datamask.repeat_counts import repeats, weightless
-from datamask.tables import score_name, write_table
+from datamask.tables import as_found, score_name, with_fields, write_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -171,7 +171,7 @@ class Selection:
 
     def to_pandas(self) -> pd.DataFrame:
         """Return the selected rows, strongest first, as a DataFrame; the columns are those of `table`."""
-        frame: pd.DataFrame = self.table().to_pandas()
+        frame: pd.DataFrame = as_found(self.table()).to_pandas()
         return frame
 
     def save(self, path: str | Path) -> None:
@@ -242,7 +242,7 @@ class Selection:
         weights, lengths = self.weights, None if self.weights is None else corpus.lengths
         for name, values in (("weight", weights), ("tokens", lengths)):
             columns[name] = pa.nulls(n, pa.float64()) if values is None else pa.array(values, pa.float64())
-        return pa.table(_beside(corpus.provenance.columns["id"], corpus.ids, columns))
+        return _beside(corpus, corpus.ids, columns)
 
     def repeats(self, samples: int | None = None, tokens: float | None = None, seed: int = 0) -> np.ndarray:
         """Return how often to repeat each row in training. The mean of a count over the seeds follows its weight.
@@ -273,7 +273,6 @@ class Selection:
     def table(self) -> pa.Table:
         """The selected rows by rank: the columns of OUT.parquet."""
         selected_rows = self.rows_table().take(pa.array(self.rows))
-        id_column = self.corpus.provenance.columns["id"]
         columns = {
             "rank": pa.array(np.arange(1, len(self.rows) + 1)),
             **{
@@ -283,12 +282,14 @@ class Selection:
             "source_file": selected_rows["source_file"].cast(pa.string()),
             "source_row": selected_rows["source_row"],
         }
-        return pa.table(_beside(id_column, selected_rows[id_column], columns))
+        return _beside(self.corpus, selected_rows[self.corpus.id_field.name], columns)
 
 
-def _beside(name: str, ids: pa.Array, columns: dict[str, pa.Array]) -> dict[str, pa.Array]:
-    """The ids, first and as they are, and of the columns all but one of their name."""
-    return {name: ids, **{other: column for other, column in columns.items() if other != name}}
+def _beside(corpus: Corpus, ids: pa.Array, columns: dict[str, pa.Array]) -> pa.Table:
+    """The ids, first, and of the columns all but one of their name."""
+    field = corpus.id_field
+    others = {name: column for name, column in columns.items() if name != field.name}
+    return with_fields(pa.table({field.name: ids, **others}), field)
 
 
 def _by_priority(problem: Problem, score: np.ndarray) -> np.ndarray:

@@ -49,12 +49,14 @@ from datamask.storage.remote import file_stamp
 from datamask.tables import (
     OF_IDS,
     OF_ROWS,
+    as_found,
     common_schema,
     conform,
     format_of,
     is_file,
     placed,
     table_sink,
+    with_fields,
     with_places,
 )
 from datamask.work.context import UNWATCHED, Work
@@ -104,26 +106,21 @@ class OutputKind:
 
 
 def _ids_schema(judge: Judge, shard: Shard) -> pa.Schema:
-    return pa.schema(
-        {
-            judge.id_column: judge.id_type,
-            "source_file": pa.string(),
-            "source_row": pa.int64(),
-            judge.score_column: pa.float64(),
-        }
-    )
+    places = [("source_file", pa.string()), ("source_row", pa.int64())]
+    held = pa.schema([judge.id_field, *places, (judge.score_column, pa.float64())])
+    return as_found(held.empty_table()).schema
 
 
 def _ids(judge: Judge, path: str, first: int, batch: pa.RecordBatch, judged: Judged) -> pa.Table:
     rows = np.flatnonzero(judged.kept)
     assert judged.ids is not None
-    columns = [
-        judged.ids.take(pa.array(rows)),
-        pa.array([path] * len(rows), pa.string()),
-        pa.array(first + rows),
-        pa.array(judged.score[rows]),
-    ]
-    return pa.table(columns, names=[judge.id_column, "source_file", "source_row", judge.score_column])
+    columns = {
+        judge.id_column: judged.ids.take(pa.array(rows)),
+        "source_file": pa.array([path] * len(rows), pa.string()),
+        "source_row": pa.array(first + rows),
+        judge.score_column: pa.array(judged.score[rows]),
+    }
+    return as_found(with_fields(pa.table(columns), judge.id_field))
 
 
 def _mask_schema(judge: Judge, shard: Shard) -> pa.Schema:

@@ -18,7 +18,7 @@ from datamask.corpus.readers.ids import plain
 from datamask.corpus.readers.shard import Shard
 from datamask.corpus.reading import refuse_rounded
 from datamask.corpus.refused_rows import first_complaint, valid_rows
-from datamask.corpus.row_plan import column_id_type
+from datamask.corpus.row_plan import column_id_field
 from datamask.corpus.row_reader import RowReader
 from datamask.corpus.shards import Source, counted_batches
 from datamask.errors import InputError
@@ -99,7 +99,8 @@ class Judge:
             if shard.rows:
                 self._check_shard(shard)
         refuse_rounded(source, self._qualities)
-        self.id_type = column_id_type(source, self.id_column, self.made_ids) if self.with_ids else None
+        self.id_field = column_id_field(source, self.id_column, self.made_ids) if self.with_ids else None
+        self.id_type = None if self.id_field is None else self.id_field.type
         self._reader = RowReader(
             source,
             self.id_column if self.with_ids else None,

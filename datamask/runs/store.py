@@ -53,6 +53,7 @@ import pyarrow.parquet as pq
 import pyarrow.types as pt
 
 from datamask.config import RunConfig
+from datamask.corpus.readers.ids import held_ids
 from datamask.errors import MADE_BY_ANOTHER, InputError, NoRoomError, RunStateError, StoreError, VersionError
 from datamask.files import open_regular
 from datamask.measured import Anchors, GraphFacts
@@ -468,7 +469,7 @@ class Run:
         Raises:
             RunStateError: the run has not finished. StoreError: the table is damaged.
         """
-        return self._table("selection.parquet")
+        return held_ids(self._table("selection.parquet"))
 
     def left_out(self) -> pa.Table | None:
         """``source_file``, ``source_row`` of the rows that a run on all rows of a corpus beyond memory could not use.

@@ -14,7 +14,7 @@ from datamask.errors import OptionError, StoreError
 from datamask.repeat_counts import AS_SELECTED, Amount, repeats
 from datamask.runs.exports import no_weights
 from datamask.runs.store import Run
-from datamask.tables import OF_ROWS, format_of, write_table
+from datamask.tables import OF_ROWS, format_of, with_fields, write_table
 
 
 def weights_table(run: Run, amount: Amount = AS_SELECTED) -> pa.Table:
@@ -53,7 +53,8 @@ def weights_table(run: Run, amount: Amount = AS_SELECTED) -> pa.Table:
     if lengths is not None:
         totals |= {"weight_tokens": float(weights @ lengths), "repeat_tokens": float(counts @ lengths)}
     noted = {**(selection.schema.metadata or {}), b"weights": json.dumps(totals).encode()}
-    return pa.table(columns).filter(pa.array(weights > 0)).replace_schema_metadata(noted)
+    table = with_fields(pa.table(columns), rows.schema.field(name))
+    return table.filter(pa.array(weights > 0)).replace_schema_metadata(noted)
 
 
 def weights_words(path: str | Path, table: pa.Table) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import torch
 
+from datamask.corpus.row_plan import column_id_field
 from datamask.evaluation.reported import ESTIMATE, EXACT
 from datamask.evaluation.result import ProvedBound, RunResult, WholeCounts
 from datamask.evaluation.selection import Selection
@@ -214,16 +215,10 @@ def _write_rule(execution: Execution, gap: float | None) -> None:
 def _schema(whole: WholeCorpus) -> pa.Schema:
     """Of selection.parquet."""
     score = score_name(name for shard in whole.source.shards for name in shard.schema.names)
-    return pa.schema(
-        {
-            whole.columns.id: whole.reader.id_type,
-            "rank": pa.int64(),
-            "logit": pa.float32(),
-            **dict.fromkeys((score, "quality", "marginal_quality", "marginal_diversity"), pa.float64()),
-            "source_file": pa.string(),
-            "source_row": pa.int64(),
-        }
-    )
+    numbers = [(name, pa.float64()) for name in (score, "quality", "marginal_quality", "marginal_diversity")]
+    ids = column_id_field(whole.source, whole.columns.id, whole.columns.made_ids)
+    places = [("source_file", pa.string()), ("source_row", pa.int64())]
+    return pa.schema([ids, ("rank", pa.int64()), ("logit", pa.float32()), *numbers, *places])
 
 
 def _left_out(whole: WholeCorpus, scratch: Scratch) -> pa.Table:

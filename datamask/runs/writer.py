@@ -34,6 +34,7 @@ from datamask.runs.labels import Label
 from datamask.runs.records import RECORD
 from datamask.runs.status import ENDED_STATES, SUMMARY, WRITTEN_STATES, RunStatus
 from datamask.schemas import check
+from datamask.tables import as_found
 from datamask.work.locks import FileLock
 
 BEAT_SECONDS = 0.5
@@ -246,17 +247,17 @@ class RunWriter:
     def write_selection(self, table: pa.Table, metadata: Mapping[str, Any]) -> None:
         """Replace selection.parquet; `metadata` (the config) goes as JSON under the parquet metadata key `datamask`."""
         stored = {**(table.schema.metadata or {}), b"datamask": json.dumps(to_plain(metadata)).encode()}
-        write_table(self.folder / "selection.parquet", table.replace_schema_metadata(stored))
+        write_table(self.folder / "selection.parquet", as_found(table.replace_schema_metadata(stored)))
 
     def write_large_selection(self, schema: pa.Schema, parts: Iterable[pa.Table], metadata: Mapping[str, Any]) -> None:
         """Replace selection.parquet by rows that come in parts, and need not fit into memory together."""
-        noted = schema.with_metadata({b"datamask": json.dumps(to_plain(metadata)).encode()})
+        noted = {b"datamask": json.dumps(to_plain(metadata)).encode()}
         with (
             replacing(self.folder / "selection.parquet") as part,
-            gathering(part, noted, LARGE_GROUP_ROWS) as sink,
+            gathering(part, as_found(schema.with_metadata(noted).empty_table()).schema, LARGE_GROUP_ROWS) as sink,
         ):
             for rows in parts:
-                sink.write(rows.replace_schema_metadata(noted.metadata))
+                sink.write(as_found(rows.replace_schema_metadata(noted)))
 
     def write_left_out(self, table: pa.Table) -> None:
         """Replace left_out.parquet: the rows of a corpus beyond memory that could not be used."""

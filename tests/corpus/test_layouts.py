@@ -3,6 +3,7 @@
 import json
 import uuid
 
+import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv
@@ -173,35 +174,55 @@ def test_packed_bits_are_features_if_asked_for(tmp_path, kind):
 
 
 IDS = {
-    "uuid": (
-        pa.array([uuid.UUID(int=i << 64).bytes for i in range(N)], pa.uuid()),
-        lambda i: str(uuid.UUID(int=i << 64)),
-    ),
-    "bytes": (pa.array([bytes([i, 255]) for i in range(N)]), lambda i: f"{i:02x}ff"),
-    "decimal": (pa.array([10**20 + i for i in range(N)], pa.decimal128(38, 0)), lambda i: str(10**20 + i)),
-    "uint64": (pa.array([2**63 + i for i in range(N)], pa.uint64()), lambda i: 2**63 + i),
-    "none": (None, lambda i: f"in:{i}"),
+    "uuid": pa.array([uuid.UUID(int=i << 64).bytes for i in range(N)], pa.uuid()),
+    "bytes": pa.array([bytes([i, 255]) for i in range(N)]),
+    "fixed": pa.array([bytes([i, 255]) for i in range(N)], pa.binary(2)),
+    "decimal": pa.array([10**20 + i for i in range(N)], pa.decimal128(38, 0)),
+    "uint64": pa.array([2**63 + i for i in range(N)], pa.uint64()),
+    "none": None,
 }
+
+
+def spelled(value):
+    return value.hex() if isinstance(value, bytes) else str(value)
 
 
 @pytest.mark.parametrize("kind", IDS)
 def test_ids_of_every_kind_find_their_rows_again(tmp_path, monkeypatch, capsys, kind):
     monkeypatch.chdir(tmp_path)
-    column, text = IDS[kind]
+    column = IDS[kind]
     pq.write_table(without("id", **({} if column is None else {"id": column})), "in.parquet")
+    column = pa.array([f"in:{i}" for i in range(N)]) if column is None else column
     method = ["--objective", "pairwise", "--estimator", "top-quality"]
     assert main(["select", "in.parquet", "--output", "out.parquet", *method]) == 0
     best = np.argsort(-PLAIN["score"].to_numpy())[:18].tolist()
-    assert set(pq.read_table("out.parquet")[0].to_pylist()) == {text(i) for i in best}
+    chosen = column.take(pa.array(best)).to_pylist()
     (run,) = (path.name for path in (tmp_path / "runs").iterdir() if path.name[0].isdigit())
+    for file in ("out.parquet", f"runs/{run}/selection.parquet"):
+        ids = pq.read_table(file)[0]
+        assert ids.type == column.type and set(ids.to_pylist()) == set(chosen)
+    if kind != "none":
+        frame = pq.read_table("in.parquet").to_pandas().merge(pq.read_table("out.parquet").to_pandas(), on="id")
+        assert sorted(frame["score_x" if "score_x" in frame else "score"]) == sorted(
+            PLAIN["score"].take(best).to_pylist()
+        )
+        joined = duckdb.sql("SELECT count(*) FROM 'in.parquet' JOIN 'out.parquet' USING (id)")
+        assert joined.fetchall() == [(18,)]
+    for ending in ("csv", "jsonl.gz", "txt"):
+        assert main(["runs", "export", run, "--ids", f"ids.{ending}"]) == 0
+        assert main(["select", "in.parquet", "--output", "more.csv", *method, "--given", f"ids.{ending}"]) == 0
+        assert "18 rows given" in capsys.readouterr().out
+    assert (tmp_path / "ids.txt").read_text().splitlines()[0] == spelled(column[best[0]].as_py())
+    assert main(["runs", "import", "out.parquet", "--input", "in.parquet"]) == 0
+    assert main(["score", "in.parquet", "--selection", "out.parquet"]) == 0
     assert main(["runs", "export", run, "--rows", "rows.parquet"]) == 0
     assert pq.read_table("rows.parquet")["score"].to_pylist() == PLAIN["score"].take(sorted(best)).to_pylist()
     assert main(["select", "in.parquet", "--output", "more.csv", *method, "--given", "out.parquet"]) == 0
     assert "18 rows given" in capsys.readouterr().out
     assert main(["recipe", run, "--output", "recipe.json"]) == 0
     assert main(["apply", "recipe.json", "in.parquet", "--output", "applied"]) == 0
-    kept = pq.read_table("applied/in.ids.parquet")[0].to_pylist()
-    assert kept and set(kept) <= {text(i) for i in range(N)}
+    kept = pq.read_table("applied/in.ids.parquet")[0]
+    assert kept.type == column.type and len(kept) and set(kept.to_pylist()) <= set(column.to_pylist())
 
 
 SPLITS = {

@@ -15,7 +15,7 @@ from datamask.cli.own import check_typed
 from datamask.cli.streams import print_text
 from datamask.errors import InputError, OptionError
 from datamask.runs.store import RunStore
-from datamask.tables import OF_ROWS, score_name, write_table
+from datamask.tables import OF_ROWS, score_name, with_fields, write_table
 
 if TYPE_CHECKING:
     from datamask.analyses.explanation.compute import Explanation
@@ -144,7 +144,8 @@ def _write(explanations: Sequence[Explanation], corpus: Corpus, output: str) -> 
             "sentence": [sample.sentence for sample in explanations],
         }
     )
-    write_table(output, table, [id_column, "nearest_selected", "copy_of"])
+    ids = [id_column, "nearest_selected", "copy_of"]
+    write_table(output, with_fields(table, *(corpus.id_field.with_name(name) for name in ids)), ids)
 
 
 def _text(sample: Explanation, corpus: Corpus) -> str:

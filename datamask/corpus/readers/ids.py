@@ -7,6 +7,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
+from datamask.tables import id_field, is_spelled
+
 _HEX = np.frombuffer(b"0123456789abcdef", np.uint8)
 
 
@@ -33,6 +35,16 @@ def id_values(column: pa.Array, kind: pa.DataType) -> pa.Array:
     if is_bytes(column.type):
         column = _hex(column, (8, 12, 16, 20) if is_uuid else ())
     return column if column.type == kind else pc.cast(column, kind)
+
+
+def held_ids(table: pa.Table) -> pa.Table:
+    """Return a table whose ids are as a corpus holds them; the inverse of `datamask.tables.as_found`."""
+    for place, field in enumerate(table.schema):
+        if is_spelled(field.type):
+            chunks = [id_values(chunk, pa.string()) for chunk in table.column(place).chunks]
+            held = id_field(field.name, pa.string(), field.type)
+            table = table.set_column(place, held, pa.chunked_array(chunks, pa.string()))
+    return table
 
 
 def _hex(column: pa.Array, dashes: tuple[int, ...]) -> pa.Array:

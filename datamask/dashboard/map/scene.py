@@ -22,7 +22,7 @@ from datamask.corpus.projections.layouts import Layout
 from datamask.dashboard.map import map_layout, parcels
 from datamask.dashboard.map.places import Places, labels, place
 from datamask.runs.store import Run
-from datamask.tables import table_bytes
+from datamask.tables import table_bytes, with_fields
 
 TEXT_SHOWN = 400
 """Characters of a text that a table cell gets."""
@@ -164,7 +164,7 @@ def id_table(corpus: Corpus, rows: np.ndarray, selected: np.ndarray | None = Non
         columns["selected"] = pa.array(selected[rows])
     columns["source_file"] = pa.array(list(corpus.provenance.files)).take(pa.array(corpus.source_file[rows]))
     columns["source_row"] = pa.array(corpus.source_row[rows])
-    return pa.table(columns)
+    return with_fields(pa.table(columns), corpus.id_field)
 
 
 def id_file(corpus: Corpus, rows: np.ndarray, ending: str, selected: np.ndarray | None = None) -> bytes:
