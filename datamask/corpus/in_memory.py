@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from datamask.corpus.readers.contract import FileFacts, Reader
+from datamask.corpus.readers.contract import FileFacts, Reader, Wanted
 from datamask.corpus.readers.shard import Shard
 from datamask.corpus.shards import Source
 from datamask.errors import InputError
@@ -91,23 +91,18 @@ def _column(values: Any) -> pa.Array | pa.ChunkedArray:
     return pa.FixedSizeListArray.from_arrays(pa.array(array.ravel()), array.shape[1])
 
 
-def _batches(
-    path: str,
-    facts: FileFacts,
-    columns: Sequence[str] | None,
-    groups: Sequence[int] | None,
-    most_rows: int,
-    poll: Poll = no_poll,
-) -> Iterator[pa.RecordBatch]:
+def _batches(path: str, facts: FileFacts, wanted: Wanted) -> Iterator[pa.RecordBatch]:
     """The rows of some groups, as `readers.contract.Reader.batches`."""
     table = facts.inside
     assert isinstance(table, pa.Table)
     # a dotted name asks for a leaf of a struct, which comes whole
     names = dict.fromkeys(table.column_names)
-    roots = {name if name in names else name.partition(".")[0] for name in columns or names}
+    roots = {name if name in names else name.partition(".")[0] for name in wanted.columns or names}
     table = table.select([name for name in names if name in roots])
-    for group in range(len(facts.group_rows)) if groups is None else groups:
-        for batch in table.slice(group * GROUP_ROWS, facts.group_rows[group]).to_batches(max_chunksize=most_rows):
+    for group in range(len(facts.group_rows)) if wanted.groups is None else wanted.groups:
+        for batch in table.slice(group * GROUP_ROWS, facts.group_rows[group]).to_batches(
+            max_chunksize=wanted.most_rows
+        ):
             batch.validate(full=True)
             yield batch
 

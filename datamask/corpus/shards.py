@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from datamask.corpus.listing import ListingLimit, files_below, files_matching, is_pattern, shortened
-from datamask.corpus.readers import READERS, by_ending, endings
+from datamask.corpus.readers import READERS, Wanted, by_ending, endings
 from datamask.corpus.readers.shard import Shard, open_shard
 from datamask.corpus.readers.text import PACKED
 from datamask.corpus.remote_listing import file_stamps, remote_files
@@ -372,27 +372,19 @@ def read_piece(
     shifts = edges[groups + 1] - ends
     group = shard.reader.group
     where = "" if not group else f" ({group}{f's {groups[0]} to' if len(groups) > 1 else ''} {groups[-1]})"
-    for done, batch in counted_batches(shard, columns, piece.groups, piece.rows, batch_rows, poll, where):
+    wanted = Wanted(columns, piece.groups, batch_rows, poll)
+    for done, batch in counted_batches(shard, wanted, piece.rows, where):
         places = np.arange(done, done + batch.num_rows)
         yield places + shifts[np.searchsorted(ends, places, side="right")], batch
         if piece.until <= done + len(places) and (piece.until < piece.rows or not shard.facts.complete):
             return
 
 
-def counted_batches(
-    shard: Shard,
-    columns: Sequence[str] | None,
-    groups: Sequence[int] | None,
-    rows: int,
-    batch_rows: int,
-    poll: Poll = no_poll,
-    where: str = "",
-) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """Yield the number of rows before it and every batch of some row groups, which together have so many rows.
+def counted_batches(shard: Shard, wanted: Wanted, rows: int, where: str = "") -> Iterator[tuple[int, pa.RecordBatch]]:
+    """Yield the number of rows before it and every batch of what is wanted, which has so many rows.
 
     Args:
-        columns, groups: these; None: all. poll: called before every batch, and while a file elsewhere is waited for.
-        where: in the file, in an error.
+        wanted: its `poll` is called before every batch too. where: in the file, in an error.
 
     Raises:
         InputError: the file is damaged further in, or changed since it was opened.
@@ -400,8 +392,8 @@ def counted_batches(
     """
     done = 0
     with refusing(shard.path, f"is damaged or was changed while being read{where}"):
-        for batch in shard.batches(columns, groups, batch_rows, poll):
-            poll()
+        for batch in shard.batches(wanted):
+            wanted.poll()
             if not shard.facts.complete:  # a file looked at in part alone goes on behind the rows that are known
                 batch = batch.slice(0, rows - done)
             if done + batch.num_rows > rows:

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from datamask.corpus.checks import check_unique
 from datamask.corpus.columns import NAMES, TEXT_NAMES, candidates, free_name, guess, require, wrong_type
 from datamask.corpus.decode import joined
+from datamask.corpus.readers import Wanted
 from datamask.corpus.readers.ids import plain
 from datamask.corpus.row_plan import column_id_type
 from datamask.corpus.row_reader import RowReader
@@ -57,7 +58,7 @@ class TextPlan:
     def batches(self, shard: int, columns: list[str] | None, poll: Poll) -> Iterator[tuple[range, pa.RecordBatch]]:
         """Yield the rows of a shard, at most `BATCH_ROWS` at a time, with their numbers in the source."""
         file = self.source.shards[shard]
-        for first, batch in counted_batches(file, columns, None, file.rows, BATCH_ROWS, poll):
+        for first, batch in counted_batches(file, Wanted(columns, None, BATCH_ROWS, poll), file.rows):
             yield self.source.span(shard, first, batch.num_rows), batch
 
 

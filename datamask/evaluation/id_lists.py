@@ -20,7 +20,7 @@ from datamask.config import SelectionConfig
 from datamask.corpus.columns import is_id
 from datamask.corpus.corpus import Corpus
 from datamask.corpus.decode import id_type
-from datamask.corpus.readers import by_ending, formats
+from datamask.corpus.readers import Wanted, by_ending, formats
 from datamask.corpus.readers.csv import CSV
 from datamask.corpus.readers.ids import id_values
 from datamask.corpus.readers.json_lines import JSON_LINES
@@ -28,7 +28,7 @@ from datamask.corpus.readers.shard import open_shard
 from datamask.corpus.readers.text import READ_BYTES, opened
 from datamask.errors import InputError, StoreError
 from datamask.files import check_regular
-from datamask.parquet import BATCH_ROWS, UNREADABLE, open_parquet, refusing
+from datamask.parquet import UNREADABLE, open_parquet, refusing
 from datamask.work.ledger import Reservation, ledger
 
 TEXT_BYTES = 8
@@ -179,7 +179,7 @@ def _table(path: Path, name: str, room: Reservation) -> pa.Table:
     shard = open_shard(str(path))
     names = [name] if name in shard.schema.names else shard.schema.names
     batches = []
-    for batch in shard.batches(names, None, BATCH_ROWS):
+    for batch in shard.batches(Wanted(names)):
         room.grow(batch.nbytes)
         batches.append(batch)
     return pa.Table.from_batches(batches, pa.schema([shard.schema.field(each) for each in names]))

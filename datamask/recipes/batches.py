@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from datamask.corpus.columns import ID_NAMES, IS_ROLE, WANTS
+from datamask.corpus.readers import Wanted
 from datamask.corpus.readers.ids import plain
 from datamask.corpus.readers.shard import Shard
 from datamask.corpus.reading import refuse_rounded
@@ -217,4 +218,4 @@ def shard_batches(
             not answer. Stopped: from `poll`.
     """
     most = int(np.clip(BATCH_BYTES // max(row_bytes, 1), 1, BATCH_ROWS))
-    yield from counted_batches(shard, columns, None, shard.rows, most, poll)
+    yield from counted_batches(shard, Wanted(columns, most_rows=most, poll=poll), shard.rows)

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from datamask.corpus.readers import Wanted
 from datamask.corpus.readers import shard as files
 from datamask.corpus.readers.ids import id_values
 from datamask.errors import InputError
@@ -154,7 +155,7 @@ def _batches(path: FilePath, keep: np.ndarray, poll: Poll) -> Iterator[tuple[int
             continue
         start = low
         with refusing(path, "is damaged or has changed since the run"):
-            for batch in file.batches(None, [group], BATCH_ROWS, poll):
+            for batch in file.batches(Wanted(None, [group], BATCH_ROWS, poll)):
                 yield start, batch
                 start += batch.num_rows
 

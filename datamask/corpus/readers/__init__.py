@@ -19,7 +19,7 @@ import os
 from collections.abc import Sequence
 
 from datamask.corpus.readers.arrow import ARROW
-from datamask.corpus.readers.contract import FileFacts, Reader
+from datamask.corpus.readers.contract import FileFacts, Reader, Wanted
 from datamask.corpus.readers.csv import CSV
 from datamask.corpus.readers.json_lines import JSON_LINES
 from datamask.corpus.readers.numpy_array import NUMPY
@@ -91,4 +91,4 @@ def reader_of(path: str | os.PathLike[str], poll: Poll = no_poll) -> Reader:
     return reader
 
 
-__all__ = ["READERS", "FileFacts", "Reader", "by_ending", "endings", "formats", "reader_of"]
+__all__ = ["READERS", "FileFacts", "Reader", "Wanted", "by_ending", "endings", "formats", "reader_of"]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pyarrow as pa
 
-from datamask.corpus.readers.contract import FileFacts, Reader
+from datamask.corpus.readers.contract import FileFacts, Reader, Wanted
 from datamask.corpus.readers.leaves import schema_of
 from datamask.errors import InputError
 from datamask.polling import Poll, no_poll
@@ -57,21 +57,14 @@ def look(path: str, poll: Poll = no_poll, most_bytes: int | None = None) -> File
     return FileFacts(schema, (rows,) if rows else (), total / max(rows, 1), complete=complete)
 
 
-def batches(
-    path: str,
-    facts: FileFacts,
-    columns: Sequence[str] | None,
-    groups: Sequence[int] | None,
-    most_rows: int,
-    poll: Poll = no_poll,
-) -> Iterator[pa.RecordBatch]:
+def batches(path: str, facts: FileFacts, wanted: Wanted) -> Iterator[pa.RecordBatch]:
     """Yield the rows of the file, as `contract.Reader.batches`."""
-    names = None if columns is None else schema_of(facts.schema, columns).names
-    with _opened(path, poll) as (_, read):
+    names = None if wanted.columns is None else schema_of(facts.schema, wanted.columns).names
+    with _opened(path, wanted.poll) as (_, read):
         for batch in read:
             part = batch if names is None else batch.select(names)
-            for low in range(0, part.num_rows, most_rows):
-                rows = part.slice(low, most_rows)
+            for low in range(0, part.num_rows, wanted.most_rows):
+                rows = part.slice(low, wanted.most_rows)
                 rows.validate(full=True)
                 yield rows
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from datamask.polling import Poll
+from datamask.parquet import BATCH_ROWS
+from datamask.polling import Poll, no_poll
 
 
 @dataclass
@@ -26,6 +27,23 @@ class Skipped:
         if line < min(self.lines, default=line + 1):
             self.first = why
         self.lines.add(line)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is to be read of a file.
+
+    Attributes:
+        columns: names; a dotted one asks for a leaf of a struct (`leaves`), which comes with that leaf at least. None:
+            all. groups: as the reader numbers them; None: all.
+        most_rows: of a batch.
+        poll: called while a file elsewhere is waited for.
+    """
+
+    columns: Sequence[str] | None = None
+    groups: Sequence[int] | None = None
+    most_rows: int = BATCH_ROWS
+    poll: Poll = no_poll
 
 
 @dataclass(frozen=True)
@@ -66,11 +84,8 @@ class Reader:
             Raises InputError, a sentence with the file's name and the place in it, or one of
             `datamask.parquet.UNREADABLE`. Where `skips`, a fourth argument is true if lines that cannot be read are to
             be skipped.
-        batches: the rows of a file by its facts: ``batches(path, facts, columns, groups, most_rows, poll)``;
-            None for columns or groups: all of them. A dotted name asks for a leaf of a struct (`leaves`): the struct
-            comes with that leaf at least. Every batch is validated in full, takes
-            `datamask.parquet.BATCH_BYTES` or a small multiple, and has at most so many rows. It calls `poll`
-            while a file elsewhere is waited for. Raises as `look` does.
+        batches: the rows of a file by its facts. Every batch is validated in full, and takes
+            `datamask.parquet.BATCH_BYTES` or a small multiple. Raises as `look` does.
         named: further endings of its files, which others have too: of a folder they are read only where it has no files
             of another ending.
         magic: first bytes of its files, whatever they are called.
@@ -81,7 +96,7 @@ class Reader:
     name: str
     endings: tuple[str, ...]
     look: Callable[..., FileFacts]
-    batches: Callable[[str, FileFacts, Sequence[str] | None, Sequence[int] | None, int, Poll], Iterator[pa.RecordBatch]]
+    batches: Callable[[str, FileFacts, Wanted], Iterator[pa.RecordBatch]]
     named: tuple[str, ...] = ()
     magic: bytes = b""
     group: str = ""

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 from datamask.corpus.readers import text
-from datamask.corpus.readers.contract import FileFacts, Reader, Skipped
+from datamask.corpus.readers.contract import FileFacts, Reader, Skipped, Wanted
 from datamask.corpus.readers.json_lines import lists_of
 from datamask.errors import InputError
 from datamask.polling import Poll, no_poll
@@ -75,19 +75,14 @@ def look(path: str, poll: Poll = no_poll, most_bytes: int | None = None, skip: b
     )
 
 
-def batches(
-    path: str,
-    facts: FileFacts,
-    columns: Sequence[str] | None,
-    groups: Sequence[int] | None,
-    most_rows: int,
-    poll: Poll = no_poll,
-) -> Iterator[pa.RecordBatch]:
+def batches(path: str, facts: FileFacts, wanted: Wanted) -> Iterator[pa.RecordBatch]:
     """Yield the rows of the file, as `contract.Reader.batches`."""
-    schema = facts.schema if columns is None else pa.schema([facts.schema.field(name) for name in columns])
-    for texts in _texts(path, columns, poll, facts.skipped):
-        for low in range(0, texts.num_rows, most_rows):
-            part = texts.slice(low, most_rows)
+    schema = (
+        facts.schema if wanted.columns is None else pa.schema([facts.schema.field(name) for name in wanted.columns])
+    )
+    for texts in _texts(path, wanted.columns, wanted.poll, facts.skipped):
+        for low in range(0, texts.num_rows, wanted.most_rows):
+            part = texts.slice(low, wanted.most_rows)
             values = [
                 column if field.type == pa.string() else _AS[field.type](_bare(column))
                 for column, field in zip(part.columns, schema, strict=True)

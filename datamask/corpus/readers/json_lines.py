@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from itertools import islice
 
 import pyarrow as pa
@@ -23,7 +23,7 @@ import pyarrow.json
 import pyarrow.types as pt
 
 from datamask.corpus.readers import text
-from datamask.corpus.readers.contract import FileFacts, Reader, Skipped
+from datamask.corpus.readers.contract import FileFacts, Reader, Skipped, Wanted
 from datamask.corpus.readers.leaves import Path, fields_in_lists, leaves, schema_of
 from datamask.corpus.readers.text import Piece
 from datamask.errors import InputError
@@ -211,21 +211,14 @@ def look(path: str, poll: Poll = no_poll, most_bytes: int | None = None, skip: b
     )
 
 
-def batches(
-    path: str,
-    facts: FileFacts,
-    columns: Sequence[str] | None,
-    groups: Sequence[int] | None,
-    most_rows: int,
-    poll: Poll = no_poll,
-) -> Iterator[pa.RecordBatch]:
+def batches(path: str, facts: FileFacts, wanted: Wanted) -> Iterator[pa.RecordBatch]:
     """Yield the rows of the file, as `contract.Reader.batches`."""
-    schema = facts.schema if columns is None else schema_of(facts.schema, columns)
+    schema = facts.schema if wanted.columns is None else schema_of(facts.schema, wanted.columns)
     skipped = facts.skipped
-    for part in _parts(path, poll, schema, skipped):
+    for part in _parts(path, wanted.poll, schema, skipped):
         if skipped is not None and not skipped.lines.isdisjoint(range(part.number, part.number + part.lines)):
             part = part._replace(content=text.without_lines(part, skipped.lines))
-        for batch in _parsed(path, part, schema).combine_chunks().to_batches(most_rows):
+        for batch in _parsed(path, part, schema).combine_chunks().to_batches(wanted.most_rows):
             batch.validate(full=True)
             yield batch
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import IO
 
 import numpy as np
 import pyarrow as pa
 
-from datamask.corpus.readers.contract import FileFacts, Reader
+from datamask.corpus.readers.contract import FileFacts, Reader, Wanted
 from datamask.errors import InputError
 from datamask.polling import Poll, no_poll
 from datamask.storage.address import Address, is_address
@@ -52,19 +52,12 @@ def look(path: str, poll: Poll = no_poll, most_bytes: int | None = None) -> File
         return FileFacts(pa.schema([column]), shape[:1] if shape[0] else (), kind.itemsize * float(np.prod(shape[1:])))
 
 
-def batches(
-    path: str,
-    facts: FileFacts,
-    columns: Sequence[str] | None,
-    groups: Sequence[int] | None,
-    most_rows: int,
-    poll: Poll = no_poll,
-) -> Iterator[pa.RecordBatch]:
+def batches(path: str, facts: FileFacts, wanted: Wanted) -> Iterator[pa.RecordBatch]:
     """Yield the rows of the file, as `contract.Reader.batches`."""
-    with _opened(path, poll) as (file, shape, kind):
+    with _opened(path, wanted.poll) as (file, shape, kind):
         width = int(np.prod(shape[1:]))
-        for low in range(0, shape[0], most_rows):
-            count = width * min(most_rows, shape[0] - low)
+        for low in range(0, shape[0], wanted.most_rows):
+            count = width * min(wanted.most_rows, shape[0] - low)
             content = file.read(count * kind.itemsize)
             if len(content) < count * kind.itemsize:
                 raise InputError(f"{path} is cut short: it ends in row {low + len(content) // max(width, 1):,}")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import pyarrow as pa
 
-from datamask.corpus.readers.contract import FileFacts, Reader
+from datamask.corpus.readers.contract import FileFacts, Reader, Wanted
 from datamask.errors import DatamaskError, InputError, NoRoomError
 from datamask.parquet import UNREADABLE, open_parquet, read_batches, reason, unfit
 from datamask.polling import Poll, no_poll
@@ -43,17 +43,10 @@ def look(path: str, poll: Poll = no_poll, most_bytes: int | None = None) -> File
         raise InputError(f"{path} is not a parquet file, or was cut short{details}") from error
 
 
-def batches(
-    path: str,
-    facts: FileFacts,
-    columns: Sequence[str] | None,
-    groups: Sequence[int] | None,
-    most_rows: int,
-    poll: Poll = no_poll,
-) -> Iterator[pa.RecordBatch]:
-    """The rows of some row groups, as `contract.Reader.batches`."""
-    with open_parquet(path, facts.inside, columns=columns, poll=poll) as file:
-        yield from read_batches(path, file, columns=columns, groups=groups, most_rows=most_rows, poll=poll)
+def batches(path: str, facts: FileFacts, wanted: Wanted) -> Iterator[pa.RecordBatch]:
+    """Yield rows of the file, as `contract.Reader.batches`."""
+    with open_parquet(path, facts.inside, columns=wanted.columns, poll=wanted.poll) as file:
+        yield from read_batches(path, file, **vars(wanted))
 
 
 PARQUET = Reader("parquet", (".parquet",), look, batches, magic=b"PAR1", group="row group")

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from urllib.parse import unquote
 
 import pyarrow as pa
 
-from datamask.corpus.readers import READERS, FileFacts, Reader, by_ending, formats, reader_of
+from datamask.corpus.readers import READERS, FileFacts, Reader, Wanted, by_ending, formats, reader_of
 from datamask.corpus.readers.leaves import leaf_schema, numbered_columns, with_leaves
 from datamask.errors import InputError
 from datamask.memo import FileMemo
@@ -62,28 +62,22 @@ class Shard:
     def rows(self) -> int:
         return sum(self.group_rows)
 
-    def batches(
-        self,
-        columns: Sequence[str] | None,
-        groups: Sequence[int] | None,
-        most_rows: int,
-        poll: Poll = no_poll,
-    ) -> Iterator[pa.RecordBatch]:
-        """The rows of some groups, as `readers.contract.Reader.batches`.
+    def batches(self, wanted: Wanted) -> Iterator[pa.RecordBatch]:
+        """The rows that are wanted, as `readers.contract.Reader.batches`.
 
         Args:
-            columns: names of `schema`, each a column of the batches; what the file lacks is left out. None: all
-                columns, as the file has them.
+            wanted: its columns are of `schema`, each a column of the batches; what the file lacks is left out. None:
+                all columns, as the file has them.
         """
-        if columns is None:
-            return self.reader.batches(self.path, self.facts, None, groups, most_rows, poll)
+        if wanted.columns is None:
+            return self.reader.batches(self.path, self.facts, wanted)
         known = set(self.schema.names)
-        columns = [name for name in columns if name in known]
+        columns = [name for name in wanted.columns if name in known]
         numbered = numbered_columns(self.facts.schema)
         parts = [part for name in columns if name not in self.partition for part in numbered.get(name, [name])]
         # rows are counted by a column where none is read
         parts = list(dict.fromkeys(parts)) or self.facts.schema.names[:1]
-        batches = self.reader.batches(self.path, self.facts, parts, groups, most_rows, poll)
+        batches = self.reader.batches(self.path, self.facts, replace(wanted, columns=parts))
         return (self.with_leaves(batch, columns).select(columns) for batch in batches)
 
     def with_leaves(self, batch: pa.RecordBatch, columns: Sequence[str]) -> pa.RecordBatch:

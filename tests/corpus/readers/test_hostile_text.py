@@ -12,7 +12,7 @@ import pytest
 
 from datamask import CorpusConfig, open_corpus
 from datamask.config import QualityColumn
-from datamask.corpus.readers import text
+from datamask.corpus.readers import Wanted, text
 from datamask.corpus.readers.shard import open_shard
 from datamask.errors import InputError, Stopped
 from datamask.polling import poll_of
@@ -154,7 +154,7 @@ def test_what_is_unusual_and_right_is_read(tmp_path):
     sheet = '\ufeffid,quality,features,zip,note,n\n007, 1 ,"[3,\n4]",01234,"a, ""b""\nc",\n8,NA,"[1, null]",9,,5\n'
     path = write(tmp_path / "in.csv", sheet)
     shard = open_shard(path)
-    (batch,) = shard.batches(None, None, 100)
+    (batch,) = shard.batches(Wanted(None, most_rows=100))
     assert batch.to_pylist()[0] == {
         "id": "007",
         "quality": 1,
@@ -235,7 +235,7 @@ def test_ids_that_look_like_dates_are_texts(tmp_path, ending, ids):
 def test_a_text_full_of_brackets_and_colons_is_a_text(tmp_path):
     content = "[{" * 1000 + '": ' * (text.MOST_COLUMNS * 11)
     path = write(tmp_path / "in.jsonl", json.dumps({"id": "a", "text": content}) + "\n")
-    (batch,) = open_shard(path).batches(["text"], None, 10)
+    (batch,) = open_shard(path).batches(Wanted(["text"], most_rows=10))
     assert batch["text"].to_pylist() == [content]
 
 
@@ -250,7 +250,7 @@ def test_columns_of_several_types_get_one_that_holds_them_all(tmp_path):
     shard = open_shard(path)
     assert shard.rows == 200_002 and shard.schema.field("id").type == pa.float64()
     assert shard.schema.field("v").type == pa.list_(pa.float64())
-    batches = list(shard.batches(["when", "of.a", "of.b", "v", "n"], None, 1000))
+    batches = list(shard.batches(Wanted(["when", "of.a", "of.b", "v", "n"], most_rows=1000)))
     assert max(batch.num_rows for batch in batches) <= 1000
     first, last = batches[0].to_pylist()[0], batches[-1].to_pylist()[-1]
     assert first == {"when": "2024-01-01", "of.a": 1, "of.b": None, "v": [], "n": 1}
@@ -275,7 +275,7 @@ def test_a_file_that_changed_since_it_was_looked_at_is_refused(tmp_path):
     shard = open_shard(path)
     write(tmp_path / "in.jsonl", GOOD.replace('"quality": 2', '"quality": "two"'))
     with pytest.raises(InputError, match="holds string in line 2 and number before"):
-        list(shard.batches(None, None, 10))
+        list(shard.batches(Wanted(None, most_rows=10)))
 
 
 CHANGED = """
@@ -290,7 +290,7 @@ for deep in ("[" * 10**6 + "]" * 10**6, '{"x": ' * 10**6 + "1" + "}" * 10**6):
         path.write_text('{"x": ' + deep + "}\\n")
         for columns in (None, ["y"]):
             try:
-                for batch in shard.batches(columns, None, 10):
+                for batch in shard.batches(Wanted(columns, most_rows=10)):
                     batch.to_pylist()
             except InputError as error:
                 print(str(error)[-60:])
@@ -308,6 +308,7 @@ def test_values_nested_without_end_in_a_file_that_changed_do_no_harm(tmp_path):
 
 MEASURED = """
 import sys
+from datamask.corpus.readers import Wanted
 from datamask.corpus.readers.shard import open_shard
 from datamask.errors import InputError
 
@@ -317,7 +318,7 @@ def peak():  # of this process alone: the system's own count of resources begins
 before = peak()
 try:
     shard = open_shard(sys.argv[1])
-    rows = sum(batch.num_rows for batch in shard.batches(None, None, 65536))
+    rows = sum(batch.num_rows for batch in shard.batches(Wanted(None, most_rows=65536)))
     print("rows", rows)
 except InputError as error:
     print("refused")

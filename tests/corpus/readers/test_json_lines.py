@@ -6,7 +6,7 @@ import json
 import pyarrow as pa
 import pytest
 
-from datamask.corpus.readers import json_lines, text
+from datamask.corpus.readers import Wanted, json_lines, text
 from datamask.errors import InputError
 from tests.making.packed_files import packed
 
@@ -68,7 +68,7 @@ def test_all_rows_are_those_of_the_json_module(tmp_path, monkeypatch, made, writ
         monkeypatch.setattr(text, "READ_BYTES", block)
         facts = json_lines.look(str(path))
         assert sum(facts.group_rows) == len(expected)
-        batches = list(json_lines.batches(str(path), facts, None, None, 50))
+        batches = list(json_lines.batches(str(path), facts, Wanted(most_rows=50)))
         assert max(batch.num_rows for batch in batches) <= 50
         assert pa.Table.from_batches(batches).to_pylist() == expected
 

@@ -9,6 +9,7 @@ import pytest
 
 from datamask import CorpusConfig, open_corpus
 from datamask.config import QualityColumn
+from datamask.corpus.readers import Wanted
 from datamask.corpus.readers.leaves import leaf_schema, schema_of
 from datamask.corpus.readers.shard import open_shard
 from tests.making.packed_files import packed
@@ -57,7 +58,7 @@ def test_of_parquet_only_the_leaf_is_read(tmp_path, monkeypatch):
     monkeypatch.setattr(
         pq.ParquetFile, "iter_batches", lambda *args, **kw: asked.append(kw["columns"]) or read(*args, **kw)
     )
-    batches = list(open_shard(path).batches(["metadata.score"], None, 100))
+    batches = list(open_shard(path).batches(Wanted(["metadata.score"], most_rows=100)))
     assert asked == [["metadata.score"]]
     assert pa.Table.from_batches(batches).to_pydict() == {"metadata.score": [i / 7 for i in range(N)]}
 
@@ -65,7 +66,9 @@ def test_of_parquet_only_the_leaf_is_read(tmp_path, monkeypatch):
 def test_a_null_struct_has_null_leaves_and_a_file_without_the_leaf_too(tmp_path):
     some = [{"id": "a", "metadata": {"n": 1}}, {"id": "b", "metadata": None}]
     pq.write_table(pa.Table.from_pylist(some), tmp_path / "a.parquet")
-    batches = open_shard(str(tmp_path / "a.parquet")).batches(["metadata.n", "id", "metadata.other"], None, 9)
+    batches = open_shard(str(tmp_path / "a.parquet")).batches(
+        Wanted(["metadata.n", "id", "metadata.other"], most_rows=9)
+    )
     assert pa.Table.from_batches(batches).to_pydict() == {"metadata.n": [1, None], "id": ["a", "b"]}
 
 
