@@ -167,7 +167,7 @@ def write_sample(table: pa.Table, facts: Mapping[str, Any], asked: Mapping[str, 
     sample, part, good = table.take(pa.array(taken)), part[taken], good[taken]
     texts = [text or "" for text in sample["text"].to_pylist()]
     if "rules" not in sample.column_names:
-        sample = sample.append_column("rules", prepared_columns(texts, None, ["quality"])["quality"])
+        sample = sample.append_column("rules", prepared_columns(texts, None, ["quality"])[0]["quality"])
     if "quality_score" not in sample.column_names:
         sample = sample.append_column("quality_score", sample["rules"])
     if "feature_arr" not in sample.column_names:

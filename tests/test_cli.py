@@ -252,7 +252,10 @@ def test_prepare_says_in_words_what_it_wrote_and_the_next_command(here, capsys):
     path = here / "texts.jsonl"
     assert f"make features with `python -m datamask prepare {path} --output prepared`" in capsys.readouterr().err
     assert run("prepare", "texts.jsonl", "--output", "prepared") == 0
-    lines = capsys.readouterr().out.splitlines()
+    text, said = capsys.readouterr()
+    assert "Kept as they are: ids id.\n" in said and "Made: quality quality_score, " in said
+    lines = text.splitlines()
+    assert len(lines) == 3
     assert lines[0].startswith("Wrote 9 rows of 54 tokens by column n_tokens to ")
     assert "dimensions by TF-IDF, fitted on 9 texts" in lines[1]
     assert lines[-1] == "Next: python -m datamask select prepared --select_ratio 0.3 --output ids.csv"

@@ -52,7 +52,8 @@ def test_one_sample_as_text_and_as_json(made, capsys):
     _, _, explainer = made
     told = explainer.explain([17])[0]
     assert explain(made, str(told.id)) == 0
-    text = capsys.readouterr().out
+    text, said = capsys.readouterr()
+    assert "id chunk_id (string) · quality quality_score · features feature_arr (" in said
     assert text.startswith(f"{told.id}: {told.sentence}") and "score - threshold" in text
     assert explain(made, str(told.id), "--json") == 0
     found = json.loads(capsys.readouterr().out)

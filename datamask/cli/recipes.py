@@ -99,6 +99,7 @@ def apply(options: argparse.Namespace) -> int:
             with_ids=options.kind == "ids",
             id_column=options.id_column,
             feature_column=options.feature_column,
+            feature_bits=bool(options.feature_bits),
         )
         ids = "made (file:row)" if judge.made_ids else judge.id_column
         features = f" · features {judge.feature_column}" if recipe.rule.needs_features else ""

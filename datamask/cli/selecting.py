@@ -190,6 +190,8 @@ def prepare(options: argparse.Namespace) -> int:
             seed=options.seed,
             work=work,
         )
+    for note in report["notes"]:
+        say(note)
     if options.json:
         print_json(report)
     else:
@@ -204,13 +206,10 @@ def _prepared(report: Mapping[str, Any], output: str) -> str:
         f"Wrote {report['rows']:,} rows of {report['tokens']:,} tokens by column {report['columns']['length']} to "
         f"{files[0] if len(files) == 1 else f'{len(files):,} files in {output}'}."
     ]
-    for reason, count in report["dropped"].items():
-        lines.append(f"Left out {count:,} {'row' if count == 1 else 'rows'}: {reason}.")
     if report["embedder"] is not None:
         lines.append(f"Features: {report['dim']} dimensions by {report['embedder']} (digest {report['digest'][:12]}).")
     elif report["dim"] is not None:
         lines.append(f"Features: {report['dim']} dimensions by TF-IDF, fitted on {report['fitted_on']:,} texts.")
-    lines += report["notes"]
     following = ["select", output, "--select_ratio", "0.3", "--output", "ids.csv"]
     lines.append(f"Next: {shell(following)}")
     if report["numbers"]:

@@ -50,7 +50,6 @@ _ROW_GROUP_BYTES = 128 << 20
 _STEP = 256
 """Texts scored between two calls of `poll`, some 50 ms; an embedder may take fewer at a time."""
 
-ENGLISH = "english"
 SCRIPT, SEVERAL = "language_script", 0.01
 """The column for the script of each text, and the share that another script than the first must have for it."""
 
@@ -109,38 +108,44 @@ def prepared_columns(
     count: TokenCounter = estimated,
     *,
     poll: Poll = no_poll,
-) -> dict[str, pa.Array]:
-    """Quality, features and length of `texts`, as columns by their roles; beside a quality, under `ENGLISH`, whether
-    the rules for English made it.
+) -> tuple[dict[str, pa.Array], int]:
+    """Quality, features, length and script of `texts`, as columns by their roles.
 
     Args:
         texts: n texts.
         features: TF-IDF, fitted, or an embedder; of the role ``feature``.
-        roles: that are made; ``id`` is none of them.
+        roles: that are made, ``script`` among them; ``id`` is none of them.
         count: gives the lengths.
         poll: called every `_STEP` texts, or as many as the embedder takes at a time.
+
+    Returns:
+        The columns, and how many texts are scored by the rules for every language alone.
 
     Raises:
         Stopped: from `poll`. InputError: the embedder failed.
     """
     step = _STEP if features is None else min(_STEP, features.batch)
     quality, tokens, blocks = np.zeros(len(texts), np.float32), np.zeros(len(texts), np.int32), []
-    english = np.ones(len(texts), bool)
+    scripts: list[str] = []
+    others = 0
     for start in range(0, len(texts), step):
         poll()
         part = texts[start : start + step]
         if "length" in roles:
             tokens[start : start + len(part)] = count(part)
+        if "quality" in roles or "script" in roles:
+            scripts += map(script_of, part)
         if "quality" in roles:
-            scores = [scored(text) for text in part]
+            scores = list(map(scored, part, scripts[start:]))
             quality[start : start + len(part)] = [score for score, _ in scores]
-            english[start : start + len(part)] = [is_english for _, is_english in scores]
+            others += sum(not is_english for _, is_english in scores)
         if features is not None:
             blocks.append(features.transform(part).astype(np.float16))
-    columns = {"quality": pa.array(quality), ENGLISH: pa.array(english)} if "quality" in roles else {}
+    columns = {"quality": pa.array(quality)} if "quality" in roles else {}
     if features is not None:
         columns["feature"] = feature_array(np.concatenate([np.zeros((0, features.dim), np.float16), *blocks]))
-    return columns | ({"length": pa.array(tokens)} if "length" in roles else {})
+    columns |= {"length": pa.array(tokens)} if "length" in roles else {}
+    return columns | ({"script": pa.array(scripts).dictionary_encode()} if "script" in roles else {}), others
 
 
 def prepare_shards(
@@ -230,11 +235,13 @@ def prepare_shards(
         metadata = metadata_of(embedder) if embedder is not None else None
         if isinstance(features, TextFeatures):
             metadata = tfidf_metadata(features.dim, len(counts.sample))
-        making = _Making(plan, features, metadata, count, _script_column(plan, counts.sample))
+        several = _several_scripts(counts.sample)
+        script = SCRIPT if several and SCRIPT not in plan.source.first().schema.names else None
+        making = _Making(plan, features, metadata, count, script)
         written, totals = _write(making, target, work.part(begun, 1.0))
     no_feature = _NO_WORD if embedder is None else _NO_TOKEN
     dropped = {_NO_TEXT: counts.rows - counts.texts, no_feature: counts.texts - totals.rows}
-    unread = [shard.facts.skipped for shard in source.shards if shard.facts.skipped and shard.facts.skipped.lines]
+    unread = [shard.facts.skipped for shard in source.shards if shard.facts.skipped]
     dropped[_UNREADABLE] = sum(len(skipped.lines) for skipped in unread)
     dropped = {reason: count for reason, count in dropped.items() if count}
     work.report(1.0, f"Wrote {totals.rows:,} rows")
@@ -248,12 +255,17 @@ def prepare_shards(
             f"{totals.others:,} of {counts.texts:,} texts are not English: rules on length, repetition and kinds of "
             "characters alone score them."
         )
-    if making.script is not None:
+    if several:
         notes.append(
-            f"Column {making.script} has the script of each text. Scores of several languages do not compare: give "
-            f"--quality_within {making.script} to `select` and `open`, or a column with the language."
+            f"Column {SCRIPT} has the script of each text. Scores of several languages do not compare: give "
+            f"--quality_within {SCRIPT} to `select` and `open`, or a column with the language."
         )
-    notes += [f"The first line that cannot be read: {skipped.first}." for skipped in unread[:1]]
+    notes += [f"The first line that cannot be read: {skipped.first}." for skipped in unread if skipped.lines][:1]
+    notes += [
+        f"{shard.facts.skipped.cut}: its first {shard.rows:,} rows were read."
+        for shard in source.shards
+        if shard.facts.skipped and shard.facts.skipped.cut
+    ]
     if kept is not None and kept.reused:
         notes.insert(0, f"{kept.reused:,} texts were embedded before this command was last stopped.")
     return {
@@ -273,11 +285,10 @@ def prepare_shards(
     }
 
 
-def _script_column(plan: TextPlan, sample: Sequence[str]) -> str | None:
-    """The name of a column for scripts, where the texts have several; None where they do not, or it is there."""
+def _several_scripts(sample: Sequence[str]) -> bool:
+    """Whether the texts have several scripts."""
     scripts = Counter(map(script_of, sample)).most_common(2)
-    several = len(scripts) > 1 and scripts[1][1] >= SEVERAL * len(sample)
-    return SCRIPT if several and SCRIPT not in plan.source.first().schema.names else None
+    return len(scripts) > 1 and scripts[1][1] >= SEVERAL * len(sample)
 
 
 @contextmanager
@@ -454,13 +465,11 @@ def _with_columns(batch: pa.RecordBatch, making: _Making, number: int, span: ran
     if "id" in plan.made:
         table = table.add_column(0, plan.columns["id"], plan.reader.ids(span, batch))
     table, texts = table.filter(text.is_valid()), text.drop_null().to_pylist()
-    prepared = prepared_columns(texts, making.features, plan.made, making.count, poll=poll)
-    english = prepared.pop(ENGLISH, None)
+    named = plan.columns if making.script is None else {**plan.columns, "script": making.script}
+    roles = plan.made if making.script is None else {*plan.made, "script"}
+    prepared, others = prepared_columns(texts, making.features, roles, making.count, poll=poll)
     for role, column in prepared.items():
-        table = table.append_column(plan.columns[role], column)
-    if making.script is not None:
-        table = table.append_column(making.script, pa.array(map(script_of, texts), pa.string()).dictionary_encode())
-    others = 0 if english is None else english.false_count
+        table = table.append_column(named[role], column)
     return (table.filter(pa.array(nonzero(prepared["feature"]))) if making.features is not None else table), others
 
 

@@ -53,10 +53,11 @@ class TextFacts:
     """What the rules count in one text, each counted once.
 
     Attributes:
-        text: the text itself.
+        text: the text itself. script: of its letters; None: it is looked at.
     """
 
     text: str
+    script: str | None = None
 
     @cached_property
     def words(self) -> list[str]:
@@ -66,7 +67,7 @@ class TextFacts:
     @cached_property
     def is_english(self) -> bool:
         """Whether nothing speaks against English: another script, or the function words of another language."""
-        if not self.text.isascii() and script_of(self.text) != "Latin":
+        if (self.script or script_of(self.text)) != "Latin":
             return False
         counts = Counter(self.words)
         found = {name: sum(counts[word] for word in words) for name, words in FUNCTION_WORDS.items()}
@@ -193,8 +194,12 @@ ANY_LANGUAGE = {
 """The rules that hold for texts of every language: of length, repetition and kinds of characters."""
 
 
-def scored(text: str) -> tuple[float, bool]:
-    """Score a text: ten times the weighted mean of the rules, from 0 to 10, and whether the rules for English held."""
-    facts = TextFacts(text)
+def scored(text: str, script: str | None = None) -> tuple[float, bool]:
+    """Score a text: ten times the weighted mean of the rules, from 0 to 10, and whether the rules for English held.
+
+    Args:
+        script: of its letters; None: it is looked at.
+    """
+    facts = TextFacts(text, script)
     rules = RULES if facts.is_english else ANY_LANGUAGE
     return 10 * sum(weight * rule(facts) for rule, weight in rules.items()) / sum(rules.values()), facts.is_english

@@ -77,6 +77,8 @@ def script_of(text: str) -> str:
         >>> script_of("Rows that differ"), script_of("違う行を選ぶ")
         ('Latin', 'Japanese')
     """
+    if text.isascii():
+        return "Latin"
     counts = dict(zip(_NAMES, _characters(text)))
     if counts["Japanese"] > JAPANESE * (counts["Japanese"] + counts["Chinese"]):
         counts["Japanese"] += counts["Chinese"]

@@ -323,7 +323,8 @@ def made_of(judge: Judge, shard: Shard, kind: str, poll: Poll = no_poll) -> dict
         InputError: the shard is gone. RemoteError: its store does not answer. Stopped: from `poll`.
     """
     path, stamp = shard_stamp(shard, poll)
-    settings = [kind, judge.drop_invalid, judge.id_column, judge.feature_column, str(judge.id_type)]
+    columns = [judge.id_column, judge.feature_column, judge.feature_bits, str(judge.id_type)]
+    settings = [kind, judge.drop_invalid, *columns]
     return {
         "recipe": judge.recipe.digest,
         "shard": path,

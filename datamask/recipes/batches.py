@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from datamask.corpus.columns import ID_NAMES, IS_ROLE, WANTS
+from datamask.corpus.columns import ID_NAMES, IS_ROLE, WANTS, is_packed
 from datamask.corpus.readers import Wanted
 from datamask.corpus.readers.ids import plain
 from datamask.corpus.readers.shard import Shard
@@ -72,12 +72,14 @@ class Judge:
         with_ids: bool = False,
         id_column: str | None = None,
         feature_column: str | None = None,
+        feature_bits: bool = False,
     ) -> None:
         """
         Args:
             drop_invalid: leave out rows with null, infinite or zero values, and count them, instead of refusing them.
             with_ids: whether the ids are wanted.
             id_column, feature_column: where the shards call them otherwise than the recipe does.
+            feature_bits: features are packed bits.
 
         Raises:
             InputError: a shard lacks a column, or has one of the wrong type.
@@ -86,6 +88,7 @@ class Judge:
         self._scorer = Scorer(recipe.rule, recipe.features.center)
         self.id_column = id_column or recipe.id_column
         self.feature_column = feature_column or recipe.features.column
+        self.feature_bits = feature_bits
         self._length = recipe.length_column if recipe.of == "tokens" else None
         self._qualities = [column.name for column in recipe.quality]
         self._named = bool(recipe.always or recipe.never)
@@ -111,6 +114,7 @@ class Judge:
             self._qualities,
             self._length,
             made_ids=self.made_ids,
+            bits=feature_bits,
         )
         self._always, self._never = (self._id_list(ids) for ids in (recipe.always, recipe.never))
         names = list(recipe.thresholds.groups)
@@ -126,6 +130,7 @@ class Judge:
             drop_invalid=self.drop_invalid,
             id_column=self.id_column,
             feature_column=self.feature_column,
+            feature_bits=self.feature_bits,
             with_ids=self.with_ids,
         )
 
@@ -191,7 +196,8 @@ class Judge:
         )
         for name, role, way_out in roles:
             count = shard.schema.names.count(name)
-            if count != 1 or not IS_ROLE[role](shard.schema.field(name).type):
+            fits = is_packed if role == "feature" and self.feature_bits else IS_ROLE[role]
+            if count != 1 or not fits(shard.schema.field(name).type):
                 came = f"{count} such columns" if count != 1 else f"one of {shard.schema.field(name).type}"
                 raise InputError(
                     f"{shard.path} must have a column {name!r} ({role}), {WANTS[role]}, as the recipe asks, got {came}"

@@ -27,6 +27,7 @@ class RowFilter:
     drop_invalid: bool = False
     id_column: str | None = None
     feature_column: str | None = None
+    feature_bits: bool = False
 
     def __call__(self, rows: Any) -> np.ndarray:
         """Return bool ``(N,)``, true where a row is kept.
@@ -47,6 +48,7 @@ class RowFilter:
             drop_invalid=self.drop_invalid,
             id_column=self.id_column,
             feature_column=self.feature_column,
+            feature_bits=self.feature_bits,
         )
         (shard,) = source.shards
         batches = shard_batches(shard, judge.columns, max(1.0, shard.facts.row_bytes))
@@ -60,6 +62,7 @@ def load_recipe(
     drop_invalid: bool = False,
     id_column: str | None = None,
     feature_column: str | None = None,
+    feature_bits: bool = False,
 ) -> RowFilter:
     """Read a recipe as a function that says for each row whether it is kept, as `apply` would.
 
@@ -68,6 +71,7 @@ def load_recipe(
         drop_invalid: do not keep rows with null, infinite or all-zero values, instead of refusing them.
         id_column: name of the id column, where the rows call it otherwise than the recipe.
         feature_column: the same of the features.
+        feature_bits: the features are packed bits.
 
     Returns:
         A function without state that can be pickled: a pyarrow Table or RecordBatch, a DataFrame or a dict of arrays
@@ -91,4 +95,4 @@ def load_recipe(
         >>> kept.dtype, bool(0 < kept.sum() < len(kept))
         (dtype('bool'), True)
     """
-    return RowFilter(read_recipe(path), drop_invalid, id_column, feature_column)
+    return RowFilter(read_recipe(path), drop_invalid, id_column, feature_column, feature_bits)

@@ -42,4 +42,4 @@ def test_prepare_refuses_ids_that_repeat_and_makes_them_if_asked(tmp_path, capsy
     assert "'same' is in" in (error := capsys.readouterr().err) and "row 0 and" in error and "--make_ids" in error
     assert main([*asked, "--make_ids"]) == 0
     assert open_corpus(CorpusConfig((str(tmp_path / "ready"),))).ids[3].as_py() == "shard:3"
-    assert "Ids are made of file and row" in capsys.readouterr().out
+    assert "Ids are made of file and row" in capsys.readouterr().err

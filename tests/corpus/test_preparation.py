@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from datamask.config import CorpusConfig
-from datamask.corpus import open_corpus, preparation, text_survey
+from datamask.corpus import open_corpus, preparation, quality_rules, text_survey, token_counts
 from datamask.corpus.preparation import prepare_shards
 from datamask.corpus.quality_rules import scored
 from datamask.corpus.shards import open_source
@@ -324,14 +324,49 @@ def test_the_text_column_is_known_in_the_shard_whatever_its_name(tmp_path):
     assert corpus.provenance.columns["text"] == "plot" and corpus.texts.to_pylist() == texts
 
 
-def test_several_scripts_are_named_and_other_languages_counted(tmp_path):
+def test_several_scripts_are_named_and_other_languages_counted(tmp_path, monkeypatch):
+    asked = []
+
+    def script_of(text):
+        asked.append(text)
+        return token_counts.script_of(text)
+
+    for module in (preparation, quality_rules):
+        monkeypatch.setattr(module, "script_of", script_of)
     texts = sentences(40) + [f"违う行を選ぶ方法{i}があります。" for i in range(20)]
     source = write(tmp_path / "in.parquet", text=texts)
     result = prepare_shards([source], tmp_path / "out.parquet", dim=4)
+    assert len(asked) == 2 * len(texts), "of the sample, and of each text"
     scripts = pq.read_table(tmp_path / "out.parquet")["language_script"].to_pylist()
     assert scripts.count("Latin") == 40 and scripts.count("Japanese") == len(scripts) - 40 > 0
     assert any(note.startswith("20 of 60 texts are not English") for note in result["notes"])
     assert any("--quality_within language_script" in note for note in result["notes"])
+    again = pq.read_table(tmp_path / "out.parquet").drop_columns("feature_arr")
+    pq.write_table(again, tmp_path / "again.parquet")
+    notes = prepare_shards([tmp_path / "again.parquet"], tmp_path / "more.parquet", dim=4)["notes"]
+    assert any("--quality_within language_script" in note for note in notes)
     alone = prepare_shards([write(tmp_path / "a.parquet", text=texts[:40])], tmp_path / "alone.parquet", dim=4)
     assert "language_script" not in pq.read_schema(tmp_path / "alone.parquet").names
     assert not any("English" in note for note in alone["notes"])
+
+
+@pytest.mark.parametrize("name", ["in.jsonl.gz", "in.jsonl.zst", "in.csv.gz"])
+def test_of_a_file_that_is_cut_what_can_be_read_is_kept_if_asked_for(tmp_path, name):
+    words = np.random.default_rng(0).integers(0, 10**9, (9_000, 40)).astype(str)
+    rows = [{"doc": f"d{i}", "text": "a row of\n" + " ".join(words[i])} for i in range(len(words))]
+    if ".csv" in name:
+        content = "doc,text\n" + "".join(f'{row["doc"]},"{row["text"]}"\n' for row in rows)
+    else:
+        content = "".join(json.dumps(row) + "\n" for row in rows)
+    packed = pa.Codec("gzip" if name.endswith("gz") else "zstd").compress(content.encode()).to_pybytes()
+    (tmp_path / name).write_bytes(packed[: len(packed) // 2])
+    with pytest.raises(InputError, match=rf"{name} .*Truncated compressed stream"):
+        prepare_shards([tmp_path / name], tmp_path / "out.parquet", dim=4, id_column="doc")
+    result = prepare_shards([tmp_path / name], tmp_path / "out.parquet", dim=4, id_column="doc", drop_invalid=True)
+    kept = pq.read_table(tmp_path / "out.parquet")
+    read = result["rows_read"]
+    assert 1_000 < read < len(rows) and all(
+        rows[int(row["doc"][1:])] == row for row in kept.select(["doc", "text"]).to_pylist()
+    )
+    note = next(note for note in result["notes"] if name in note)
+    assert f"{name} is cut short or damaged (Truncated compressed stream): its first {read:,} rows were read." in note

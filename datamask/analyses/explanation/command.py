@@ -44,6 +44,7 @@ def explain(options: argparse.Namespace) -> int:
     with command_work() as work:
         explainer = explainer_of(run, work.part(0.0, 0.5))
         corpus = explainer.pool.corpus
+        say(corpus.provenance.notes[0])
         if options.all:
             rows = np.arange(len(corpus))
         elif options.ids is not None:

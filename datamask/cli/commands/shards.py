@@ -44,5 +44,6 @@ def add_apply(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group(ROWS)
     for name in ("id_column", "feature_column"):
         group.add_argument(f"--{name}", metavar="NAME", help=f"{CORPUS_OPTIONS[name].line} (the name in the recipe)")
-    add_option(group, CORPUS_OPTIONS["drop_invalid"])
+    for name in ("feature_bits", "drop_invalid"):
+        add_option(group, CORPUS_OPTIONS[name])
     add_json(parser)

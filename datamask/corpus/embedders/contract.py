@@ -7,11 +7,15 @@ learned from.
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Protocol
 
 import numpy as np
+
+from datamask.errors import OptionError
 
 METADATA_KEY = b"datamask.embedder"
 
@@ -20,6 +24,23 @@ TFIDF = "tfidf"
 
 FEATURES_BY = "Features by "
 """What the note about them begins with."""
+
+
+def digest_of(folder: Path, files: Iterable[str]) -> str:
+    """Return the SHA-256 of files of a model, by their names and contents.
+
+    Raises:
+        OptionError: one cannot be read.
+    """
+    digest = hashlib.sha256()
+    for name in files:
+        digest.update(name.encode())
+        try:
+            with (folder / name).open("rb") as file:
+                digest.update(hashlib.file_digest(file, "sha256").digest())
+        except OSError as error:
+            raise OptionError(f"{folder / name} cannot be read: {error.strerror or error}") from error
+    return digest.hexdigest()
 
 
 class Features(Protocol):

@@ -6,14 +6,13 @@ which by default looks at the first 512 tokens of a text. The folder must be the
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from datamask.corpus.embedders.contract import unit_rows
+from datamask.corpus.embedders.contract import digest_of, unit_rows
 from datamask.errors import OptionError
 from datamask.files import user_path
 from datamask.storage.address import is_address
@@ -43,7 +42,7 @@ class Model2Vec:
         self.name = folder.resolve().name
         self._model = _load(folder)
         self.dim = int(self._model.dim)
-        self.digest = _digest(folder)
+        self.digest = digest_of(folder, FILES)
 
     def transform(self, texts: Sequence[str]) -> np.ndarray:
         """Return features of `texts`, float32 ``(n, d)`` of unit norm; all zero where the model knows no token."""
@@ -92,14 +91,3 @@ def _load(folder: Path) -> Any:
     if not fitting:
         raise OptionError(f"{folder} is no model2vec model: its vectors do not fit its tokens, or are not finite")
     return model
-
-
-def _digest(folder: Path) -> str:
-    digest = hashlib.sha256()
-    for name in FILES:
-        try:
-            with (folder / name).open("rb") as file:
-                digest.update(hashlib.file_digest(file, "sha256").digest())
-        except OSError as error:
-            raise OptionError(f"{folder / name} cannot be read: {error.strerror or error}") from error
-    return digest.hexdigest()

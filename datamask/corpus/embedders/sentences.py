@@ -7,14 +7,13 @@ Hub, of which configuration, tokenizer and safetensors are downloaded once. No c
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from datamask.corpus.embedders.contract import unit_rows
+from datamask.corpus.embedders.contract import digest_of, unit_rows
 from datamask.errors import OptionError
 from datamask.files import user_path
 
@@ -53,7 +52,7 @@ class SentenceModel:
         )
         self.dim = int(self._model.get_embedding_dimension())
         self.batch = BATCHES.get(self._model.device.type, BATCHES["cpu"])
-        self.digest = _digest(folder)
+        self.digest = digest_of(folder, [str(path.relative_to(folder)) for path in model_files(folder)])
 
     def transform(self, texts: Sequence[str]) -> np.ndarray:
         """Return features of `texts`, float32 ``(n, d)`` of unit norm."""
@@ -105,12 +104,3 @@ def _load(folder: Path, device: str | None) -> Any:
         return SentenceTransformer(str(folder), device=device, model_kwargs=options, local_files_only=True)
     except Exception as error:  # the libraries that read these files have no common type
         raise OptionError(f"{folder} cannot be read as a sentence-transformers model: {error}") from error
-
-
-def _digest(folder: Path) -> str:
-    digest = hashlib.sha256()
-    for path in model_files(folder):
-        digest.update(str(path.relative_to(folder)).encode())
-        with path.open("rb") as file:
-            digest.update(hashlib.file_digest(file, "sha256").digest())
-    return digest.hexdigest()

@@ -13,14 +13,16 @@ from datamask.polling import Poll, no_poll
 
 @dataclass
 class Skipped:
-    """Lines of a file that cannot be read.
+    """What of a file cannot be read.
 
     Attributes:
-        lines: their numbers, from 1. first: what is wrong with the first one, without a full stop.
+        lines: numbers of lines, from 1. first: what is wrong with the first one, without a full stop.
+        cut: why the file ends before its end, in the same way; "": it does not.
     """
 
     lines: set[int] = field(default_factory=set)
     first: str = ""
+    cut: str = ""
 
     def add(self, line: int, why: str) -> None:
         """Skip a line. why: a sentence about it."""

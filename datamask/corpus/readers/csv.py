@@ -7,9 +7,11 @@ such as ids that say 007 or 0x1f, stay texts. Empty values are null in columns o
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Callable, Iterator, Sequence
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
@@ -120,7 +122,7 @@ def _texts(path: str, columns: Sequence[str] | None, poll: Poll, skipped: Skippe
         with (
             text.opened(path, poll) as stream,
             pa.csv.open_csv(
-                stream,
+                stream if skipped is None else pa.PythonFile(_WholeRows(path, stream, skipped), "r"),
                 pa.csv.ReadOptions(use_threads=False, block_size=text.LONGEST),
                 pa.csv.ParseOptions(newlines_in_values=True, invalid_row_handler=None if skipped is None else skip),
                 pa.csv.ConvertOptions(
@@ -131,6 +133,30 @@ def _texts(path: str, columns: Sequence[str] | None, poll: Poll, skipped: Skippe
             yield from reader
     except pa.ArrowException as error:
         raise _refusal(path, str(error)) from error
+
+
+class _WholeRows(io.RawIOBase):
+    """The bytes of a file up to its last whole row, wherever it is cut."""
+
+    def __init__(self, path: str, stream: pa.NativeFile, skipped: Skipped) -> None:
+        self._blocks, self._skipped = text.blocks(path, stream, skipped), skipped
+        self._rows = self._waiting = b""
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        while not self._rows and (block := next(self._blocks, None)) is not None:
+            self._waiting += block
+            letters = np.frombuffer(self._waiting, np.uint8)
+            outside = np.cumsum(letters == ord('"')) % 2 == 0
+            ends = np.flatnonzero((letters == ord("\n")) & outside)
+            end = len(letters) if len(letters) > text.LONGEST else int(ends[-1]) + 1 if len(ends) else 0
+            self._rows, self._waiting = self._waiting[:end], self._waiting[end:]
+        if not self._rows and not self._skipped.cut:
+            self._rows, self._waiting = self._waiting, b""
+        part, self._rows = self._rows[:size], self._rows[size:]
+        return part
 
 
 def _ragged(path: str, row: int, expected: int, count: int) -> InputError:

@@ -68,6 +68,26 @@ def opened(path: str, poll: Poll = no_poll) -> pa.NativeFile:
     return pa.input_stream(path, compression=codec, buffer_size=READ_BYTES)
 
 
+def blocks(path: str, stream: pa.NativeFile, skipped: Skipped | None) -> Iterator[bytes]:
+    """Yield the bytes of a file, some `READ_BYTES` at a time.
+
+    Args:
+        path, stream: as `opened` took and gave them.
+        skipped: notes that a compressed file is cut or damaged, where it ends then; None: that raises an OSError.
+    """
+    while True:
+        try:
+            block = stream.read(READ_BYTES)
+        except OSError as error:
+            if skipped is None:
+                raise
+            skipped.cut = f"{path} is cut short or damaged ({error})"
+            return
+        if not block:
+            return
+        yield block
+
+
 class Piece(NamedTuple):
     """Whole lines of a file. number: of the first, from 1."""
 
@@ -85,7 +105,7 @@ def lines(path: str, poll: Poll = no_poll, skipped: Skipped | None = None) -> It
 
     Args:
         path, poll: as of `opened`.
-        skipped: notes lines that are no UTF-8, which are empty then; None: they are refused.
+        skipped: notes lines that are no UTF-8, which are empty then, and where the file is cut; None: both are refused.
 
     Raises:
         InputError: a line is too long, or bytes are no UTF-8.
@@ -94,7 +114,7 @@ def lines(path: str, poll: Poll = no_poll, skipped: Skipped | None = None) -> It
     waiting, number = b"\xef\xbb\xbf", 1
     with opened(path, poll) as stream:
         waiting = stream.read(3).removeprefix(waiting)
-        while block := stream.read(READ_BYTES):
+        for block in blocks(path, stream, skipped):
             cut = block.rfind(b"\n") + 1
             if len(waiting) + (block.find(b"\n") if cut else len(block)) > LONGEST:
                 raise InputError(
@@ -107,7 +127,7 @@ def lines(path: str, poll: Poll = no_poll, skipped: Skipped | None = None) -> It
                 number += piece.lines
             else:
                 waiting += block
-    if waiting:
+    if waiting and not (skipped and skipped.cut):  # else the last line is no whole one
         yield _piece(path, number, waiting, skipped)
 
 

@@ -9,7 +9,14 @@ import numpy as np
 import pytest
 
 from datamask.corpus.embedders import embedder_of
-from datamask.corpus.embedders.contract import METADATA_KEY, embedder_note, metadata_of, tfidf_metadata, unit_rows
+from datamask.corpus.embedders.contract import (
+    METADATA_KEY,
+    digest_of,
+    embedder_note,
+    metadata_of,
+    tfidf_metadata,
+    unit_rows,
+)
 from datamask.corpus.embedders.model2vec import Model2Vec
 from datamask.errors import InputError, OptionError
 from tests.corpus.embedders.tiny import WORDS, write_model
@@ -66,6 +73,8 @@ def test_the_digest_is_that_of_the_files(save_model):
     first, again = Model2Vec(save_model(vectors)), Model2Vec(save_model(vectors, name="again"))
     other = Model2Vec(save_model(vectors, name="other", normalize=False))
     assert first.digest == again.digest != other.digest and len(first.digest) == 64
+    with pytest.raises(OptionError, match=r"gone\.json cannot be read: No such file"):
+        digest_of(Path(), ["gone.json"])
 
 
 def test_nothing_is_downloaded(save_model, monkeypatch):

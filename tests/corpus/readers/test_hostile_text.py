@@ -280,6 +280,7 @@ def test_a_file_that_changed_since_it_was_looked_at_is_refused(tmp_path):
 
 CHANGED = """
 import json, pathlib, sys
+from datamask.corpus.readers import Wanted
 from datamask.corpus.readers.shard import open_shard
 from datamask.errors import InputError
 path = pathlib.Path(sys.argv[1])

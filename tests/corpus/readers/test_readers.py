@@ -216,9 +216,9 @@ def _look(path, poll, most_bytes):
     return FileFacts(table.schema, (table.num_rows,), table.nbytes / table.num_rows)
 
 
-def _batches(path, facts, columns, groups, most_rows, poll):
+def _batches(path, facts, wanted):
     table = _table(path)
-    yield from (table if columns is None else table.select(columns)).to_batches(most_rows)
+    yield from (table if wanted.columns is None else table.select(wanted.columns)).to_batches(wanted.most_rows)
 
 
 def _table(path):

@@ -28,7 +28,7 @@ def explainer_of(run: Run, work: Work = UNWATCHED, *, pool: Pool | None = None) 
     if state != "done":
         raise RunStateError(f"run {run.id} is {state}; only a done run has a selection to explain")
     if pool is None:
-        corpus = shared_corpora().get(run.config.corpus, work.part(0.0, 0.5))
+        corpus = shared_corpora().get(run.config.corpus, work.part(0.0, 0.5), beside=run.config.selection.beside)
         pool = Pool(
             corpus,
             torch.device("cpu"),
