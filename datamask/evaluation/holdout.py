@@ -21,7 +21,7 @@ from datamask.corpus.corpus import Corpus
 from datamask.corpus.neighbors import NeighborGraph
 from datamask.errors import InputError, OptionError
 from datamask.evaluation.meaning import Meaning
-from datamask.evaluation.measures.copies import NEAR
+from datamask.evaluation.measures.copies import NEAR, SIMILARITIES_AT_ONCE
 from datamask.evaluation.measures.words import Words
 from datamask.polling import Poll, no_poll
 
@@ -30,7 +30,6 @@ LEAST_REMAINING = 0.25
 
 LONGEST_CHAIN = 50
 BEST_SHARE = 0.25
-ROWS_AT_ONCE = 32_768
 
 
 def subset(corpus: Corpus, rows: np.ndarray) -> Corpus:
@@ -110,17 +109,21 @@ def units_of(graph: NeighborGraph, words: Words) -> np.ndarray:
     return np.where(sizes[family] <= LONGEST_CHAIN, family, len(family) + same_text)
 
 
-def near_rows(graph: NeighborGraph, held: np.ndarray, poll: Poll = no_poll) -> np.ndarray:
-    """The rows of `held`, and those at cosine `NEAR` or above to one of them, as far as either lists the other."""
-    leaving = held.copy()
-    for low in range(0, len(held), ROWS_AT_ONCE):
+def near_rows(features: np.ndarray, held: np.ndarray, poll: Poll = no_poll) -> np.ndarray:
+    """The rows of `held`, and those at cosine `NEAR` or above to one of them, of all rows: bool ``(N,)``."""
+    if not held.any():
+        return held
+    near: np.ndarray = held | (nearest_cosine(features, features[held], poll) >= NEAR - ROUNDING)
+    return near
+
+
+def nearest_cosine(rows: np.ndarray, among: np.ndarray, poll: Poll = no_poll) -> np.ndarray:
+    """Cosine of each row to the nearest of `among`: float64 ``(n,)``. All are compared with all, block by block."""
+    nearest = np.empty(len(rows))
+    for low in range(0, len(rows), step := max(1, SIMILARITIES_AT_ONCE // max(len(among), 1))):
         poll()
-        part = slice(low, low + ROWS_AT_ONCE)
-        near = graph.similarities[part] >= NEAR - ROUNDING
-        leaving[part] |= (near & held[graph.indices[part]]).any(axis=1)
-        held_part = held[part]
-        leaving[graph.indices[part][held_part][near[held_part]]] = True
-    return leaving
+        nearest[low : low + step] = (rows[low : low + step] @ among.T).max(axis=1)
+    return nearest
 
 
 def own_texts(n: int, words: Words, meaning: Meaning, poll: Poll = no_poll) -> tuple[np.ndarray, np.ndarray]:

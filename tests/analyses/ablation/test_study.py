@@ -72,7 +72,9 @@ def test_a_corpus_without_texts_is_judged_by_its_features_and_says_so(tmp_path):
     corpus = replace(made_corpus(dim=40, texts=False), lengths=None)
     result = ablate(corpus, replace(ASKED, label="domain"), tmp_path, device="cpu")
     assert result.judge == "features" and result.unit == "cosine distance" and result.counts == "rows"
-    assert "no texts here, so methods are evaluated by its features" in " ".join(result.notes)
+    notes = " ".join(result.notes)
+    assert "no texts here, so methods are evaluated by its features" in notes
+    assert "Exact duplicates are rows with the same features." in notes
     by_tokens = ablate(made_corpus(dim=40, texts=False), replace(ASKED, label="domain"), tmp_path, device="cpu")
     assert by_tokens.counts == "tokens" and by_tokens.training > 0
     with pytest.raises(InputError, match="no text column"):

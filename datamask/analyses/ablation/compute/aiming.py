@@ -32,6 +32,7 @@ from datamask.corpus.copies import ROUNDING
 from datamask.corpus.corpus import Corpus
 from datamask.errors import InputError
 from datamask.evaluation.examples import Examples
+from datamask.evaluation.holdout import nearest_cosine
 from datamask.evaluation.measures.copies import NEAR
 from datamask.polling import Poll, no_poll
 
@@ -139,15 +140,6 @@ def ranks(means: np.ndarray) -> np.ndarray:
     """q of c."""
     quality: np.ndarray = (rankdata(np.round(means, DECIMALS)) - 1) / max(1, len(means) - 1)
     return quality
-
-
-def nearest_cosine(rows: np.ndarray, among: np.ndarray, poll: Poll = no_poll) -> np.ndarray:
-    """Cosine of each row to the nearest of `among`: float64 ``(A,)``."""
-    nearest = np.empty(len(rows))
-    for low in range(0, len(rows), ROWS_AT_ONCE):
-        poll()
-        nearest[low : low + ROWS_AT_ONCE] = (rows[low : low + ROWS_AT_ONCE] @ among.T).max(axis=1)
-    return nearest
 
 
 def families_of(features: np.ndarray, poll: Poll = no_poll) -> np.ndarray:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from datamask.ablation.question import FIRST_SEEDS, RANDOM, AblationQuestion
+from datamask.ablation.question import DUPLICATES, FIRST_SEEDS, RANDOM, AblationQuestion
 from datamask.ablation.result import AblationResult
 from datamask.analyses.ablation.compute.contestants import Contestants, measuring
 from datamask.analyses.ablation.compute.kept import LOSSES, NOTHING_KEPT, SELECTION, Kept
@@ -23,6 +23,7 @@ from datamask.evaluation.holdout import subset
 from datamask.evaluation.measures.ground import GRAPH_NEIGHBORS
 from datamask.evaluation.pool import Pool
 from datamask.learning.device import resolve
+from datamask.options.duplicates import compared_by
 from datamask.polling import Poll, no_poll
 from datamask.work.context import Report, Work
 from datamask.work.pace import RoundPace
@@ -94,6 +95,8 @@ def ablate(
             if len(corpus) < len(whole)
             else ()
         )
+        same = compared_by(corpus.provenance.columns)
+        duplicates = (f"Exact duplicates are rows with the same {same}.",) if DUPLICATES in question.methods else ()
         return AblationResult(
             question,
             whole.fingerprint,
@@ -108,7 +111,7 @@ def ablate(
             planned.targets,
             np.stack([texts_of.values(sums) for sums in done]),
             texts_of.variances(np.mean(done, axis=0), [method.simple for method in contestants.methods]),
-            sampled + planned.notes,
+            sampled + duplicates + planned.notes,
             time.monotonic() - start,
             time.time(),
         )

@@ -133,7 +133,7 @@ def plan(
     poll()
     leaving = np.zeros(len(corpus), bool)
     leaving[np.concatenate(held)] = True
-    leaving = near_rows(graph, leaving, poll)
+    leaving = near_rows(corpus.features, leaving, poll)
     if words is not None:
         text = words.text_of[: len(corpus)]
         leaving |= np.isin(text, text[np.concatenate(held)])
