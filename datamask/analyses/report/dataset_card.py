@@ -9,9 +9,7 @@ from __future__ import annotations
 import base64
 import json
 import re
-import shlex
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +19,10 @@ import pyarrow.compute as pc
 import datamask
 from datamask import catalogue
 from datamask.analyses.report import raster
+from datamask.analyses.report.hub_text import command_line, front_matter, plain
+from datamask.analyses.report.public import one_line, public_config, public_name, public_recipe
 from datamask.analyses.report.sentence import sentence
 from datamask.analyses.report.summary import kept_by, summary
-from datamask.config import RunConfig
 from datamask.corpus.corpus import Corpus
 from datamask.corpus.embedders.contract import FEATURES_BY
 from datamask.corpus.opening import read_corpus
@@ -40,7 +39,6 @@ from datamask.runs.ablation_results import results
 from datamask.runs.export_table import EXPORTS, Export
 from datamask.runs.formats import write_table
 from datamask.runs.store import Run
-from datamask.storage.address import is_address
 from datamask.work.context import UNWATCHED, Work
 
 SIZES = {10**k: name for k, name in enumerate(("1K", "10K", "100K", "1M", "10M", "100M", "1B", "10B"), start=3)}
@@ -54,7 +52,7 @@ DATA = {False: "data/selection.parquet", True: "data/rows.parquet"}
 """Whether the rows are written, or the ids alone -> the file."""
 
 COLUMNS = (
-    "Columns of the ids: `{id}`, the id; `rank`, 1 is the strongest row; `{score}`, λ times "
+    "Columns of the ids: {id}, the id; `rank`, 1 is the strongest row; {score}, λ times "
     "`marginal_quality` plus 1 - λ times `marginal_diversity`, which are what the row adds to the selection; "
     "`quality`, the score of the corpus; `logit`, of learned masks only; `source_file` and `source_row`."
 )
@@ -97,11 +95,13 @@ def write_dataset(
         if not RECIPES.missing(run):
             try:
                 RECIPES.write(run, place / RECIPE, work)
+                whole = (place / RECIPE).read_text(encoding="ascii")
+                (place / RECIPE).write_text(public_recipe(whole, run.config), encoding="ascii")
             except Stopped:
                 raise
             except DatamaskError as error:
                 notes.append(f"The recipe is missing: {error}")
-        write_text(place / SETTINGS, json.dumps(_public(run.config).to_dict(), indent=2) + "\n")
+        write_text(place / SETTINGS, json.dumps(public_config(run.config).to_dict(), indent=2) + "\n")
         picture = _picture(run, cache_dir, work)
         if picture is not None:
             (place / PICTURE).write_bytes(picture)
@@ -110,20 +110,17 @@ def write_dataset(
     return sorted([*files, CARD])
 
 
-def _public(config: RunConfig) -> RunConfig:
-    """Return the settings with the names of local files in place of their paths: a card may be public."""
-    corpus = config.corpus
-    inputs, features, scores = map(_names, (corpus.inputs, corpus.features, corpus.scores))
-    return replace(config, corpus=replace(corpus, inputs=inputs, features=features, scores=scores))
-
-
 def _public_ids(run: Run) -> pa.Table:
     """Return the selection with the names of local files in place of their paths, in its metadata too."""
     table = run.selection()
-    public = {"run_id": run.id, "config": _public(run.config).to_dict(), "fingerprint": run.facts().get("fingerprint")}
+    public = {
+        "run_id": run.id,
+        "config": public_config(run.config).to_dict(),
+        "fingerprint": run.facts().get("fingerprint"),
+    }
     table = table.replace_schema_metadata({b"datamask": json.dumps(public).encode()})
     files = pc.unique(table["source_file"]).to_pylist()
-    names = pa.array([None if file is None else _name(file) for file in files], pa.string())
+    names = pa.array([None if file is None else public_name(file) for file in files], pa.string())
     place = table.column_names.index("source_file")
     named = names.take(pc.index_in(table["source_file"], pa.array(files, pa.string())))
     return table.set_column(place, "source_file", named)
@@ -131,14 +128,6 @@ def _public_ids(run: Run) -> pa.Table:
 
 def _score(run: Run) -> str:
     return next(name for name in run.selection().column_names[1:] if re.fullmatch("(datamask_)*score", name))
-
-
-def _names(paths: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(map(_name, paths))
-
-
-def _name(path: str) -> str:
-    return path if is_address(path) else Path(path).name
 
 
 def _picture(run: Run, cache_dir: Path, work: Work) -> bytes | None:
@@ -167,30 +156,30 @@ def card(run: Run, cache_dir: Path, files: list[str], notes: list[str]) -> str:
         files: next to the card. notes: sentences about what is missing.
     """
     result, settings, facts = run.status().result or NO_RESULT, run.config.selection, run.facts()
-    name = run.config.name or outcome.proposed_name(
+    name = one_line(run.config.name) or outcome.proposed_name(
         settings.objective, settings.lamb, settings.select_ratio, settings.estimator, settings.budget
     )
     fingerprint = str(facts.get("fingerprint") or "")
     columns = facts.get("columns") or {}
     data = next(file for file in files if file.startswith("data/"))
     found = summary(kept_by(run, data), results(cache_dir, fingerprint) if fingerprint else [])
-    command = "datamask " + shlex.join(_public(run.config).arguments("selection.parquet"))
+    command = command_line(["datamask", *public_config(run.config).arguments("selection.parquet")])
     parts = [
-        _header(name, result.size.selected or 0, data),
-        f"# {_plain(name)}",
-        _plain(sentence(run)),
+        front_matter(_header(name, result.size.selected or 0, data)),
+        f"# {plain(name)}",
+        plain(sentence(run)),
         *([] if PICTURE not in files else [f"![{MAP}]({PICTURE})", MAP + "."]),
         "## Result",
-        "\n".join(f"- {_plain(each)}" for each in (*found, *notes)),
+        "\n".join(f"- {plain(each)}" for each in (*found, *notes)),
         _values(result),
-        *(_plain(each) for each in (outcome.certificate(run),) if each),
+        *(plain(each) for each in (outcome.certificate(run),) if each),
         "## Corpus",
-        "\n".join(f"- {_plain(line)}" for line in _corpus(facts, columns)),
+        "\n".join(f"- {plain(line)}" for line in _corpus(facts, columns)),
         "## Settings",
         f"    {command}",
         "## Files",
         "\n".join(f"- `{file}`" for file in files),
-        COLUMNS.format(id=columns.get("id", "id"), score=_score(run)) if data == DATA[False] else ROWS,
+        COLUMNS.format(id=plain(columns.get("id", "id")), score=plain(_score(run))) if data == DATA[False] else ROWS,
         f"Made by datamask {datamask.__version__} ([the method](https://arxiv.org/abs/2512.24265)). The license of the "
         "rows is that of their corpus.",
     ]
@@ -229,15 +218,14 @@ def _corpus(facts: Mapping[str, Any], columns: Mapping[str, Any]) -> list[str]:
     return [*said, *(str(note) for note in facts.get("notes") or [] if str(note).startswith(FEATURES_BY))]
 
 
-def _header(name: str, rows: int, data: str) -> str:
-    lines = [
-        f"pretty_name: {json.dumps(name)}",
-        "tags: [data-selection, pre-training, datamask]",
-        "task_categories: [text-generation]",
-        f"size_categories: [{size_class(rows)}]",
-        f"configs: [{{config_name: default, data_files: {json.dumps(data)}}}]",
-    ]
-    return "\n".join(["---", *lines, "---"])
+def _header(name: str, rows: int, data: str) -> dict[str, Any]:
+    return {
+        "pretty_name": name,
+        "tags": ["data-selection", "pre-training", "datamask"],
+        "task_categories": ["text-generation"],
+        "size_categories": [size_class(rows)],
+        "configs": [{"config_name": "default", "data_files": data}],
+    }
 
 
 def size_class(rows: int) -> str:
@@ -251,8 +239,3 @@ def size_class(rows: int) -> str:
     if below is None:
         return "n>10B"
     return f"n<{SIZES[below]}" if below == 1000 else f"{SIZES[below // 10]}<n<{SIZES[below]}"
-
-
-def _plain(text: str) -> str:
-    """Return text that a hub's Markdown shows as it is written: it has fewer marks than that of our pages."""
-    return "".join(f"\\{letter}" if letter in "\\`*_[]<>|#" else letter for letter in text).replace("\n", " ")
