@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import tempfile
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -18,10 +18,19 @@ from typing import Any
 from datamask.repeat_counts import AS_SELECTED, Amount
 from datamask.runs import exports
 from datamask.runs.store import Run
-from datamask.tables import IDS_FILE, OF_ROWS, ROWS_FILE, format_of, is_file
+from datamask.tables import CSV, IDS_FILE, JSONL, OF_IDS, OF_ROWS, PARQUET, ROWS_FILE, TXT, format_of, is_file
 from datamask.work.context import UNWATCHED, Work
 
-PARQUET, ZIP = "application/vnd.apache.parquet", "application/zip"
+ZIP = "application/zip"
+
+MEDIA_TYPES = {
+    PARQUET: "application/vnd.apache.parquet",
+    CSV: "text/csv",
+    JSONL: "application/x-ndjson",
+    TXT: "text/plain",
+}
+
+NAMES = {PARQUET: "Parquet", CSV: "CSV", JSONL: "JSON lines", TXT: "text"}
 
 Write = Callable[..., str | list[str]]
 
@@ -143,6 +152,22 @@ def _no_recipe(run: Run) -> str:
 
 ESCAPED = "Ids are written as they are; other text that a spreadsheet would run as a formula is escaped."
 
+
+def _downloads(name: str, endings: Sequence[str], help: str = "", stored: str = "") -> tuple[Download, ...]:
+    """A table in each of the formats that the command line writes. help, stored: of the first."""
+    return tuple(
+        Download(
+            f"{name}_{ending[1:]}",
+            f"Download {name} ({NAMES[ending]})",
+            ending if name == "ids" else f"-{name}{ending}",
+            MEDIA_TYPES[ending],
+            help if ending == endings[0] else ESCAPED if ending == CSV else "",
+            stored if ending == endings[0] else "",
+        )
+        for ending in endings
+    )
+
+
 EXPORTS: list[Export] = [
     Export(
         name="ids",
@@ -152,23 +177,7 @@ EXPORTS: list[Export] = [
         heading="Selected ids",
         caption="The selected ids with rank, score in this run, quality score, marginal diversity, shard and row.",
         write=_write_ids,
-        downloads=(
-            Download(
-                "ids_parquet",
-                "Download ids (Parquet)",
-                ".parquet",
-                PARQUET,
-                "",
-                stored="selection.parquet",
-            ),
-            Download(
-                "ids_csv",
-                "Download ids (CSV)",
-                ".csv",
-                "text/csv",
-                ESCAPED,
-            ),
-        ),
+        downloads=_downloads("ids", OF_IDS, stored="selection.parquet"),
     ),
     Export(
         name="weights",
@@ -178,21 +187,8 @@ EXPORTS: list[Export] = [
         heading="Repeat weights",
         caption="For each row, a weight from 0 to 1 and how often to train on it.",
         write=_write_weights,
-        downloads=(
-            Download(
-                "weights_parquet",
-                "Download weights (Parquet)",
-                "-weights.parquet",
-                PARQUET,
-                "Columns: id, weight, repeat, selected, tokens if known, source file and row.",
-            ),
-            Download(
-                "weights_csv",
-                "Download weights (CSV)",
-                "-weights.csv",
-                "text/csv",
-                ESCAPED,
-            ),
+        downloads=_downloads(
+            "weights", OF_ROWS, help="Columns: id, weight, repeat, selected, tokens if known, source file and row."
         ),
         missing=exports.no_weights,
         amounts=True,
@@ -205,15 +201,7 @@ EXPORTS: list[Export] = [
         heading="Selected rows",
         caption="The selected rows with all columns of the shards, in input order.",
         write=_write_rows,
-        downloads=(
-            Download(
-                "rows_parquet",
-                "Download rows (Parquet)",
-                "-rows.parquet",
-                PARQUET,
-                "",
-            ),
-        ),
+        downloads=_downloads("rows", OF_ROWS),
         needs_shards="their rows",
         target="rows.parquet",
         to_disk="Write rows to disk",

@@ -60,12 +60,12 @@ def test_after_a_stopped_run_the_newest_finished_one_is_offered(page, opened, st
     app = page("pages/export.py", corpus=opened.key, run=stopped.id)
     said = app.info[0].value
     assert "too long** has no selection: it was stopped" in said and "**to take home**" in said
-    assert len(downloads(app)) == 8 and "run" in app.query_params
+    assert len(downloads(app)) == 13 and "run" in app.query_params
 
 
 def test_six_ways_home_and_where_it_comes_from(page, opened, run, explained):
     app = page("pages/export.py", corpus=opened.key, run=run.id)
-    assert len(downloads(app)) == 8
+    assert len(downloads(app)) == 13
     explained(app, 8)
     told = dict(app.dataframe[0].value.itertuples(index=False))
     assert told["fingerprint"] == opened.corpus.fingerprint and run.id in told["run"]
@@ -123,7 +123,7 @@ def test_repeats_are_of_as_many_samples_as_one_asks_for(page, opened, store, run
     execute(picked)
     app = page("pages/export.py", corpus=opened.key, run=picked.id)
     assert any("greedy has no repeat weights" in c.value for c in (*app.caption, *app.markdown))
-    assert len(downloads(app)) == 6
+    assert len(downloads(app)) == 10
 
 
 def test_csv_and_parquet_hold_the_same_ids(run):
@@ -160,7 +160,7 @@ def test_a_run_without_a_rule_says_so_in_the_place_of_a_button(page, opened, sto
 def test_large_exports_are_written_to_the_runs_folder(page, opened, run, monkeypatch):
     monkeypatch.setattr(provenance, "SMALL", 10)
     app = page("pages/export.py", corpus=opened.key, run=run.id)
-    assert len(downloads(app)) == 6
+    assert len(downloads(app)) == 9
     app.button(key=f"rows-{run.id}").click().run()
     job = worker().find(f"rows-{run.id}")
     job.wait(240)
@@ -197,7 +197,7 @@ def test_shards_that_changed_since_are_refused_in_a_sentence(page, opened, run, 
     os.utime(shard, (time.time() + 60,) * 2)  # the clock of files ticks in steps of some milliseconds
     app = page("pages/export.py", corpus=opened.key, run=run.id)
     assert any("newer than this run" in warning.value for warning in app.warning)
-    assert len(downloads(app)) == 5, "ids and weights are still the run's own"
+    assert len(downloads(app)) == 8, "ids and weights are still the run's own"
     for key in (f"rows-{run.id}", f"masks-{run.id}"):
         app.button(key=key).click().run()
         worker().find(key).wait(240)
@@ -235,7 +235,7 @@ def test_an_export_that_is_added_to_the_table_is_on_the_page_and_shards_decide_a
     EXPORTS.append(counted)
     try:
         app = page("pages/export.py", corpus=opened.key, run=run.id)
-        assert any("**How many**" in text.value for text in app.markdown) and len(downloads(app)) == 9
+        assert any("**How many**" in text.value for text in app.markdown) and len(downloads(app)) == 14
         os.utime(tmp_path / "shard.parquet", (time.time() + 60,) * 2)
         app = page("pages/export.py", corpus=opened.key, run=run.id)
         app.button(key=f"count-{run.id}").click().run()

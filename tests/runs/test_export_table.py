@@ -16,7 +16,7 @@ from datamask.cli import main
 from datamask.config import CorpusConfig, RunConfig, SelectionConfig
 from datamask.errors import DatamaskError, RunStateError
 from datamask.runs.execute import execute
-from datamask.runs.export_table import EXPORTS, PARQUET, Download, Export, flags
+from datamask.runs.export_table import EXPORTS, Download, Export, flags
 from datamask.runs.store import RunStore
 from tests.making.run_folders import config, finished
 
@@ -69,9 +69,14 @@ def test_names_and_keys_are_those_that_people_have():
     assert downloads == {
         "ids_parquet": ".parquet",
         "ids_csv": ".csv",
+        "ids_jsonl": ".jsonl",
+        "ids_txt": ".txt",
         "weights_parquet": "-weights.parquet",
         "weights_csv": "-weights.csv",
+        "weights_jsonl": "-weights.jsonl",
         "rows_parquet": "-rows.parquet",
+        "rows_csv": "-rows.csv",
+        "rows_jsonl": "-rows.jsonl",
         "masks_zip": "-masks.zip",
         "recipe_json": "-recipe.json",
     }
@@ -91,10 +96,10 @@ def test_it_writes_what_it_says_whole_and_twice_the_same(export, run, tmp_path):
 
 @every
 def test_downloads_are_of_the_type_they_say(export, run):
-    starts = {PARQUET: b"PAR1", "application/zip": b"PK", "text/csv": b'"id"', "application/json": b"{"}
+    starts = {".parquet": b"PAR1", ".zip": b"PK", ".csv": b'"id"', ".json": b"{", ".jsonl": b'{"id"', ".txt": b""}
     for download in export.downloads:
         content = export.content(download, run)
-        assert content.startswith(starts[download.media_type]), download.key
+        assert content.startswith(starts[Path(f"x{download.ending}").suffix]), download.key
         assert mimetypes.guess_type(f"x{download.ending}")[0] in (download.media_type, None)
         if download.stored:
             assert content == (run.path / download.stored).read_bytes()

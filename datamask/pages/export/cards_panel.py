@@ -81,8 +81,7 @@ def _amount_card(run: Run, export: Export) -> None:
             st.caption(export.caption, help=_formats(export))
             amount = _amount(run)
         with taken:
-            for download in export.downloads:
-                _download(run, export, download, amount=amount)
+            _downloads(run, export, amount=amount)
 
 
 def _amount(run: Run) -> Amount:
@@ -143,8 +142,17 @@ def _card(run: Run, export: Export, shards: provenance.Shards) -> None:
                 lambda job: export.write(run, target, job.work),
             )
         else:
-            for download in export.downloads:
-                _download(run, export, download)
+            _downloads(run, export)
+
+
+def _downloads(run: Run, export: Export, **amount: Amount) -> None:
+    """A button for each file; of more than two the others are folded."""
+    for download in export.downloads[:2]:
+        _download(run, export, download, **amount)
+    if others := export.downloads[2:]:
+        with st.popover("Other formats", width="stretch"):
+            for download in others:
+                _download(run, export, download, **amount)
 
 
 def _download(run: Run, export: Export, download: Download, **amount: Amount) -> None:
