@@ -52,7 +52,8 @@ def test_the_address_names_the_run_when_it_ends_and_a_reload_shows_it_again(tmp_
         page.wait_for_function(STILL)
         table.click(position={"x": 18, "y": 1.5 * ROW})
         expect(page.get_by_test_id("stMain").get_by_role("link", name="Compare").last).to_be_visible(timeout=LONG)
-        expect(page.get_by_text("the final selection")).to_be_visible()
+        expect(page.get_by_text("another one has no curve")).to_be_visible()
+        page.wait_for_function(STILL)
         page.go_back()
         expect(done).to_contain_text(run.config.name, timeout=LONG)
         assert named(page) == run.id

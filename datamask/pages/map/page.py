@@ -5,10 +5,12 @@ It stands in a module of its own, because app.py, whose page it is, is also what
 
 from __future__ import annotations
 
-from collections.abc import Container
-from dataclasses import replace
+from collections.abc import Container, Sequence
+from dataclasses import dataclass, replace
 
+import numpy as np
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from datamask.analyses.explanation import panel as why_panel
 from datamask.analyses.lambda_slider import evidence_panel
@@ -16,6 +18,7 @@ from datamask.analyses.lambda_slider import panel as lambda_slider
 from datamask.analyses.overview import first_look_panel
 from datamask.analyses.samples import sample_panel, texts_panel
 from datamask.analyses.steering import panel as steering_panel
+from datamask.corpus import Corpus
 from datamask.dashboard.drawing import words
 from datamask.dashboard.frame.frame import frame
 from datamask.dashboard.linked import (
@@ -28,6 +31,7 @@ from datamask.dashboard.linked import (
     names_panel,
     settled_rows,
 )
+from datamask.dashboard.linked.facets import Facet
 from datamask.dashboard.map import canvas_map, scene
 from datamask.dashboard.map import preparing_panel as layout_panel
 from datamask.dashboard.map.filters import Inside, Rows
@@ -40,6 +44,7 @@ from datamask.dashboard.shell import view as views
 from datamask.dashboard.workspace import preparing_panel
 from datamask.dashboard.workspace.current import Current
 from datamask.pages.map import colors, compared_panel, instrument, next_run
+from datamask.pages.map.compared_panel import Compared
 from datamask.runs.store import Run
 
 MAP, TAB, RUN = brushing.MAP, "tab", "explore_run"
@@ -78,143 +83,219 @@ def _take_run(key: str, offered: Container[str]) -> None:
         views.choose_run(run_id)
 
 
-def _download(listed: texts_panel.Listing) -> None:
-    with st.container(key="explore_listed", horizontal=True, width="content"):
-        texts_panel.download(listed)
+@dataclass(frozen=True)
+class Shown:
+    """What one drawing of the page shows.
+
+    Attributes:
+        current: the current selection. against: what it is held against; None: nothing.
+        scored: the run whose scores there are; None: there is none. scores: these. rows: what conditions look at.
+    """
+
+    current: Current
+    against: Compared | None
+    scored: Run | None
+    scores: scene.RunColumns | None
+    rows: Rows
+
+    @classmethod
+    def of(cls, current: Current) -> Shown:
+        """What there is to show of a selection."""
+        scored = colors.scored(current)
+        scores = None if scored is None else scene.run_columns(scored)
+        shown = cls(current, compared_panel.compared(current), scored, scores, Rows(0))
+        cache_dir = session.store().cache_dir
+        return replace(shown, rows=columns.rows(shown.corpus, cache_dir, shown.scores_of, scores, shown.selected))
+
+    @property
+    def corpus(self) -> Corpus:
+        """The open corpus."""
+        return self.current.workspace.corpus
+
+    @property
+    def selected(self) -> np.ndarray | None:
+        """The current selection, bool ``(N,)``; None: nothing is selected."""
+        return None if self.current.selection is None else self.current.selection.mask
+
+    @property
+    def own(self) -> bool:
+        """Whether the current selection is a stored run."""
+        return self.current.selection is not None and self.current.selection.run is not None
+
+    @property
+    def scores_of(self) -> str:
+        """The id of the run whose scores there are, or nothing."""
+        return "" if self.scored is None else self.scored.id
+
+
+@dataclass(frozen=True)
+class Look:
+    """What the rail was asked for.
+
+    Attributes:
+        colours: what each map is colored by. projection, hexagons: how rows are drawn. named_by: what regions are
+            named by. search, strips: places of the rail that are drawn after the map.
+    """
+
+    colours: Sequence[str]
+    projection: str
+    hexagons: bool
+    named_by: str
+    search: DeltaGenerator
+    strips: DeltaGenerator
+
+
+@dataclass(frozen=True)
+class Linked:
+    """What the map and all beside it have in common.
+
+    Attributes:
+        ground: where rows lie. view: the rows and the conditions on them. passing: bool ``(N,)``, those that are shown.
+        few, others: the distributions in the rail, and below the map.
+    """
+
+    ground: scene.Ground
+    view: brushing.Linked
+    passing: np.ndarray
+    few: Sequence[Facet]
+    others: Sequence[Facet]
 
 
 def _draw(current: Current) -> None:
-    workspace, selection = current.workspace, current.selection
-    corpus = workspace.corpus
-    cache_dir = session.store().cache_dir
-    runs, names = workspace.runs, workspace.names
-    run_id = "" if workspace.run is None else workspace.run.id
-    scored = colors.scored(current)
-    own = selection is not None and selection.run is not None
-    run = None if scored is None else scene.run_columns(scored)
-    selected = None if selection is None else selection.mask
-    scores_of = "" if scored is None else scored.id
-    unplaced = columns.rows(corpus, cache_dir, scores_of, run, selected)
-    against = compared_panel.compared(current)
-    choices = columns.choices(unplaced)
-    for key, known in (*((key, choices) for _, key in MENUS), ("group", unplaced.classes)):
+    shown = Shown.of(current)
+    page = instrument.lay_out()
+    with page.rail:
+        look = _rail(shown)
+    with page.map:
+        linked = _map(shown, look)
+    with page.drawn:
+        lambda_slider.follow(current)
+    with look.search:
+        filter_panel.search(linked.view)
+    with look.strips:
+        _strips(shown, linked)
+    listed = _listing(shown, linked)
+    with page.reader:
+        _reader(shown, look, listed)
+    with page.summary:
+        _summary(shown, linked)
+    with page.conditions:
+        filter_panel.conditions(linked.view)
+    with page.foot:
+        steering_panel.offer(current.workspace, linked.view, linked.passing, lambda: _download(listed))
+    _below(shown, linked)
+
+
+def _rail(shown: Shown) -> Look:
+    """Maps, run, colors and look; its search and strips are drawn once the map is."""
+    choices = columns.choices(shown.rows)
+    for key, known in (*((key, choices) for _, key in MENUS), ("group", shown.rows.classes)):
         if st.session_state.get(key) not in known:  # remembered from another corpus, which had other columns
             st.session_state.pop(key, None)
-    page = instrument.lay_out()
-
-    with page.rail:
-        with st.container(horizontal=True, vertical_alignment="bottom", horizontal_alignment="distribute", wrap=False):
-            count = int(
-                st.segmented_control(
-                    "Maps",
-                    MAPS,
-                    default=MAPS[0],
-                    required=True,
-                    key="maps",
-                    bind="query-params",
-                    persist_state="session",
-                    help="Up to three maps, with the same zoom and position.",
-                )
-            )
-            instrument.fold_button()
-        # a selection along λ that is no run was selected by none of the menu
-        standing = run_id if own or selection is None else ""
-        # of its own where none of them stands: the browser would still send the name that stood here before
-        key = RUN if standing else f"{RUN}_none"
-        if standing:
-            st.session_state[key] = standing
-        st.selectbox(
-            "Selected by",
-            list(names),
-            list(names).index(standing) if standing else None,
-            key=key,
-            placeholder=f"{selection.name} (not a stored run)"
-            if selection is not None and names
-            else "no finished run yet",
-            format_func=names.__getitem__,
-            disabled=not names,
-            on_change=_take_run,
-            args=(key, names),
+    with st.container(horizontal=True, vertical_alignment="bottom", horizontal_alignment="distribute", wrap=False):
+        count = st.segmented_control(
+            "Maps",
+            MAPS,
+            default=MAPS[0],
+            required=True,
+            key="maps",
+            bind="query-params",
+            persist_state="session",
+            help="Up to three maps, with the same zoom and position.",
         )
-        # a place of its own: a control that moves is drawn anew, and loses the focus and what is being typed
-        with st.container():
-            if selected is None and not (current.waits or current.under_way):
-                st.page_link(
-                    "pages/runs.py",
-                    label="Start a run to see its selection",
-                    icon=":material/arrow_forward:",
-                    query_params=views.now().address,
-                )
-            for refusal in workspace.refused:
-                instead = f" Shown instead: **{words.named(names[run_id], 60)}**." if run_id else ""
-                st.caption(
-                    f"**{words.named(refusal.name, 60)}** is not shown: {words.plain(refusal.reason, 300)}.{instead}"
-                )
-        colours = [
-            st.selectbox(
-                label,
-                choices,
-                index=min(place, len(choices) - 1),
-                key=key,
-                help=None if place else ABOUT,
-                format_func=columns.spoken_of,
-                bind="query-params",
-                persist_state="session",
-            )
-            for place, (label, key) in enumerate(MENUS[:count])
-        ]
-        search = st.container()
-        with st.popover("Layout and marks", icon=":material/tune:", width="stretch", key="explore_look"):
-            wanted = layout_panel.layout_control()
-            shown_as = st.segmented_control(
-                "Marks",
-                ("points", "hexagons"),
-                default="hexagons" if len(corpus) > HEXAGONS_FROM else "points",
-                required=True,
-                key="marks",
-                bind="query-params",
-                persist_state="session",
-                help=f"A point is a row (at most {MAX_POINTS:,}, at random). A hexagon shows the selected share "
-                "or the mean value of its rows.",
-            )
-            named_by = names_panel.control(corpus, unplaced)
-        strips = st.container(key="explore_figures")
+        instrument.fold_button()
+    _selected_by(shown)
+    # a place of its own: a control that moves is drawn anew, and loses the focus and what is being typed
+    with st.container():
+        _without_selection(shown)
+    colours = [
+        st.selectbox(
+            label,
+            choices,
+            index=min(place, len(choices) - 1),
+            key=key,
+            help=None if place else ABOUT,
+            format_func=columns.spoken_of,
+            bind="query-params",
+            persist_state="session",
+        )
+        for place, (label, key) in enumerate(MENUS[: int(count)])
+    ]
+    search = st.container()
+    with st.popover("Layout and marks", icon=":material/tune:", width="stretch", key="explore_look"):
+        projection, hexagons = layout_panel.layout_control(), _marks(shown.corpus)
+        named_by = names_panel.control(shown.corpus, shown.rows)
+    return Look(colours, projection, hexagons, named_by, search, st.container(key="explore_figures"))
 
-    with page.map:
-        drawing = st.container(gap=None)
-        about = st.container(key="explore_about", horizontal=True, vertical_alignment="center", gap="small")
-    preparing_panel.begin_map(current, wanted, named_by)
-    ground = scene.ground(corpus, cache_dir, wanted, shown_as == "hexagons")
-    rows = Rows(unplaced.n, unplaced.numbers, unplaced.classes, unplaced.texts, ground.places.points)
-    view = brushing.Linked(
-        corpus,
-        rows,
-        workspace.filters.known(rows),
-        f"{scores_of} {ground.kind}",
-        "" if selection is None else selection.key,
+
+def _selected_by(shown: Shown) -> None:
+    """The menu of runs. A selection along λ that is no run was selected by none of them."""
+    workspace, selection = shown.current.workspace, shown.current.selection
+    names = workspace.names
+    standing = workspace.run.id if workspace.run is not None and (shown.own or selection is None) else ""
+    # of its own where none of them stands: the browser would still send the name that stood here before
+    key = RUN if standing else f"{RUN}_none"
+    if standing:
+        st.session_state[key] = standing
+    st.selectbox(
+        "Selected by",
+        list(names),
+        list(names).index(standing) if standing else None,
+        key=key,
+        placeholder=f"{selection.name} (not a stored run)"
+        if selection is not None and names
+        else "no finished run yet",
+        format_func=names.__getitem__,
+        disabled=not names,
+        on_change=_take_run,
+        args=(key, names),
     )
 
-    change = None if against is None else against.layer
-    layers = [colors.layer(name, current, unplaced, ground, colours, change) for name in colours]
-    sample = chosen.chosen(corpus)
-    let_through = view.mask() if view.filters else None
-    named = names_panel.names(view, ground, named_by, selected)
-    if regions := canvas_map.regions(ground.scope):
-        view = replace(view, filters=view.filters.taking(Inside(regions)))
-    passing = view.mask()
-    distributions = columns.distributions(corpus, scores_of, unplaced, of_run=own)
-    few = distribution_panel.few(distributions, classes=selected is None)
-    tallies = [names_panel.tally(view, named_by), groups_panel.few_tally(view), *distribution_panel.tallies(view, few)]
-    beside = lambda_slider.Beside(
-        current,
-        ground.places,
-        Seen(let_through, passing if view.filters else None),
-        colours.index(columns.SELECTED) if columns.SELECTED in colours else 0,
-        tuple(tally for tally in tallies if tally is not None),
-        sample,
-        evidence_panel.found(corpus, workspace.settings, None if selection is None else selection.settings),
-        f"{run_id} {ground.scope} {shown_as}",
+
+def _without_selection(shown: Shown) -> None:
+    """The way to a run where nothing is selected, and why the run of the address is not shown."""
+    current, workspace = shown.current, shown.current.workspace
+    if shown.selected is None and not (current.waits or current.under_way):
+        st.page_link(
+            "pages/runs.py",
+            label="Start a run to see its selection",
+            icon=":material/arrow_forward:",
+            query_params=views.now().address,
+        )
+    for refusal in workspace.refused:
+        instead = workspace.run and f" Shown instead: **{words.named(workspace.names[workspace.run.id], 60)}**."
+        st.caption(
+            f"**{words.named(refusal.name, 60)}** is not shown: {words.plain(refusal.reason, 300)}.{instead or ''}"
+        )
+
+
+def _marks(corpus: Corpus) -> bool:
+    """The choice between points and hexagons; whether it is hexagons."""
+    marks = st.segmented_control(
+        "Marks",
+        ("points", "hexagons"),
+        default="hexagons" if len(corpus) > HEXAGONS_FROM else "points",
+        required=True,
+        key="marks",
+        bind="query-params",
+        persist_state="session",
+        help=f"A point is a row (at most {MAX_POINTS:,}, at random). A hexagon shows the selected share "
+        "or the mean value of its rows.",
     )
+    return marks == "hexagons"
+
+
+def _map(shown: Shown, look: Look) -> Linked:
+    """The maps with their slider, and the line below them."""
+    drawing = st.container(gap=None)
+    about = st.container(key="explore_about", horizontal=True, vertical_alignment="center", gap="small")
+    corpus, cache_dir = shown.corpus, session.store().cache_dir
+    preparing_panel.begin_map(shown.current, look.projection, look.named_by)
+    ground = scene.ground(corpus, cache_dir, look.projection, look.hexagons)
+    linked, shown_rows = _linked(shown, ground)
+    change = None if shown.against is None else shown.against.layer
+    layers = [colors.layer(name, shown.current, shown.rows, ground, look.colours, change) for name in look.colours]
+    beside = _beside(shown, look, linked, shown_rows)
     with drawing:
         canvas_map.canvas_map(
             MAP,
@@ -225,80 +306,127 @@ def _draw(current: Current) -> None:
             layers,
             height=instrument.MAP_HEIGHT,
             filled=True,
-            shown=let_through,
+            shown=shown_rows,
             counted=beside.seen.counted,
-            marked=() if sample is None else (sample,),
+            marked=() if beside.sample is None else (beside.sample,),
             on_pick=lambda row: chosen.choose(corpus, row),
-            names=named,
-            opened=names_panel.opened(view, named_by),
-            on_name=lambda code: names_panel.press(view, named_by, code),
-            alt=f"Map of {len(corpus):,} rows, colored by {', '.join(colours)}",
+            names=names_panel.names(linked.view, ground, look.named_by, shown.selected),
+            opened=names_panel.opened(linked.view, look.named_by),
+            on_name=lambda code: names_panel.press(linked.view, look.named_by, code),
+            alt=f"Map of {len(corpus):,} rows, colored by {', '.join(look.colours)}",
             slider=lambda_slider.slider(MAP, beside),
         )
     with about:
         for sentence in dict.fromkeys(filter(None, map(constant, layers))):
             st.caption(words.plain(sentence), width="content")
         notes = dict.fromkeys(layer.note for layer in layers if layer.note)
-        st.caption(
-            ground.caption,
-            help=" ".join([ground.places.caption, *(f"{note[0].upper()}{note[1:]}." for note in notes)]),
-            width="content",
-        )
-        layout_panel.offer(corpus, cache_dir, wanted)
+        said = [ground.places.caption, *(f"{note[0].upper()}{note[1:]}." for note in notes)]
+        st.caption(ground.caption, help=" ".join(said), width="content")
+        layout_panel.offer(corpus, cache_dir, look.projection)
+    return linked
 
-    with page.drawn:
-        lambda_slider.follow(current)
-    closest = None
-    if run is not None and scored is not None and own and not _several_cuts(scored):
-        closest = ordering.closest_to_cut(scored.id, run.score, run.selected, run.eligible)
-    listed = texts_panel.listing(MAP, corpus, passing, selected, closest)
-    drawn = {facet.name for facet in few}
-    others = [facet for facet in distributions if facet.name not in drawn]  # none is drawn twice
 
-    with search:
-        filter_panel.search(view)
-    with strips:
-        distribution_panel.show(view, few, selected, "explore_few", small=True)
-        if selected is not None:
-            groups_panel.show_few(view, selected)
+def _linked(shown: Shown, ground: scene.Ground) -> tuple[Linked, np.ndarray | None]:
+    """What passes on this ground, and what would without the regions drawn on it; None: everything."""
+    rows, selection = replace(shown.rows, points=ground.places.points), shown.current.selection
+    view = brushing.Linked(
+        shown.corpus,
+        rows,
+        shown.current.workspace.filters.known(rows),
+        f"{shown.scores_of} {ground.kind}",
+        "" if selection is None else selection.key,
+    )
+    without_regions = view.mask() if view.filters else None
+    if regions := canvas_map.regions(ground.scope):
+        view = replace(view, filters=view.filters.taking(Inside(regions)))
+    facets = columns.distributions(shown.corpus, shown.scores_of, shown.rows, of_run=shown.own)
+    few = distribution_panel.few(facets, classes=shown.selected is None)
+    drawn = {facet.name for facet in few}  # none is drawn twice
+    others = [facet for facet in facets if facet.name not in drawn]
+    return Linked(ground, view, view.mask(), few, others), without_regions
 
-    with page.reader:
-        if against is not None and sample is None:
-            compared_panel.show(against)
-        if sample is None:
-            texts_panel.show(listed, columns.columns_shown(corpus, colours))
-        else:
-            sample_panel.show(corpus, sample, listed)
-            reasons, nearest, behind = st.container(), st.container(), st.container()
-            with nearest:
-                sample_panel.neighbours(corpus, sample, selected)
-            if scored is not None:
-                with reasons:
-                    _another(own, scored)
-                    why_panel.show(scored, runs, corpus, sample, behind)
 
-    with page.summary:
-        st.container(key="explore_headline", width="content").markdown(
-            texts_panel.headline(corpus, passing, selected), width="content"
-        )
-        next_run.offer(current, MAP)
-        compared_panel.offer(current, against)
-        evidence_panel.controls(current)
-    with page.conditions:
-        filter_panel.conditions(view)
-    with page.foot:
-        steering_panel.offer(workspace, view, passing, lambda: _download(listed))
+def _beside(shown: Shown, look: Look, linked: Linked, shown_rows: np.ndarray | None) -> lambda_slider.Beside:
+    """What the slider stands beside."""
+    current, view = shown.current, linked.view
+    workspace, selection = current.workspace, current.selection
+    tallies = [names_panel.tally(view, look.named_by), groups_panel.few_tally(view)]
+    tallies += distribution_panel.tallies(view, linked.few)
+    return lambda_slider.Beside(
+        current,
+        linked.ground.places,
+        Seen(shown_rows, linked.passing if view.filters else None),
+        look.colours.index(columns.SELECTED) if columns.SELECTED in look.colours else 0,
+        tuple(tally for tally in tallies if tally is not None),
+        chosen.chosen(shown.corpus),
+        evidence_panel.found(shown.corpus, workspace.settings, None if selection is None else selection.settings),
+        f"{'' if workspace.run is None else workspace.run.id} {linked.ground.scope} {look.hexagons}",
+    )
 
-    shown_tabs = [
-        *([DISTRIBUTIONS] if others else []),
-        *([GROUPS] if selected is not None else []),
-    ]
-    if not shown_tabs:
+
+def _strips(shown: Shown, linked: Linked) -> None:
+    distribution_panel.show(linked.view, linked.few, shown.selected, "explore_few", small=True)
+    if shown.selected is not None:
+        groups_panel.show_few(linked.view, shown.selected)
+
+
+def _listing(shown: Shown, linked: Linked) -> texts_panel.Listing:
+    """The rows that are listed beside the map."""
+    closest, run, scored = None, shown.scores, shown.scored
+    if run is not None and scored is not None and shown.own:
+        settings = scored.config.selection
+        # pins, quotas and tokens decide besides the score, so that there is no one cut
+        if not settings.ruled and settings.budget is None:
+            closest = ordering.closest_to_cut(scored.id, run.score, run.selected, run.eligible)
+    return texts_panel.listing(MAP, shown.corpus, linked.passing, shown.selected, closest)
+
+
+def _download(listed: texts_panel.Listing) -> None:
+    with st.container(key="explore_listed", horizontal=True, width="content"):
+        texts_panel.download(listed)
+
+
+def _reader(shown: Shown, look: Look, listed: texts_panel.Listing) -> None:
+    """The marked row with the reasons for it; else the list, below what is compared."""
+    corpus, sample = shown.corpus, chosen.chosen(shown.corpus)
+    if sample is None:
+        if shown.against is not None:
+            compared_panel.show(shown.against)
+        texts_panel.show(listed, columns.columns_shown(corpus, look.colours))
+        return
+    sample_panel.show(corpus, sample, listed)
+    reasons, nearest, behind = st.container(), st.container(), st.container()
+    with nearest:
+        sample_panel.neighbours(corpus, sample, shown.selected)
+    if (scored := shown.scored) is not None:
+        with reasons:
+            if not shown.own:
+                st.caption(
+                    f"Scores of run **{words.named(listing.name_of(scored), 60)}** "
+                    f"(λ {scored.config.selection.lamb:g}). "
+                    "The current selection has no scores. Press *Keep as run* to get them."
+                )
+            why_panel.show(scored, shown.current.workspace.runs, corpus, sample, behind)
+
+
+def _summary(shown: Shown, linked: Linked) -> None:
+    st.container(key="explore_headline", width="content").markdown(
+        texts_panel.headline(shown.corpus, linked.passing, shown.selected), width="content"
+    )
+    next_run.offer(shown.current, MAP)
+    compared_panel.offer(shown.current, shown.against)
+    evidence_panel.controls(shown.current)
+
+
+def _below(shown: Shown, linked: Linked) -> None:
+    """The other distributions, or the groups."""
+    tabs = [*([DISTRIBUTIONS] if linked.others else []), *([GROUPS] if shown.selected is not None else [])]
+    if not tabs:
         return
     tab = st.segmented_control(
         "Below the map",
-        shown_tabs,
-        default=shown_tabs[0],
+        tabs,
+        default=tabs[0],
         required=True,
         key=TAB,
         bind="query-params",
@@ -306,21 +434,7 @@ def _draw(current: Current) -> None:
         label_visibility="collapsed",
     )
     with st.container(key="explore_tab_panel"):
-        if tab == GROUPS and selected is not None:
-            groups_panel.show(view, selected, cache_dir)
+        if tab == GROUPS and shown.selected is not None:
+            groups_panel.show(linked.view, shown.selected, session.store().cache_dir)
         else:
-            distribution_panel.show(view, others, selected)
-
-
-def _several_cuts(run: Run) -> bool:
-    """Whether its rows were not all held against one score: pins, quotas and tokens decide besides."""
-    return run.config.selection.ruled or run.config.selection.budget is not None
-
-
-def _another(own: bool, scored: Run) -> None:
-    """Said over what follows from a run's scores, where the current selection is no run."""
-    if not own:
-        st.caption(
-            f"Scores of run **{words.named(listing.name_of(scored), 60)}** (λ {scored.config.selection.lamb:g}). "
-            "The current selection has no scores. Press *Keep as run* to get them."
-        )
+            distribution_panel.show(linked.view, linked.others, shown.selected)
