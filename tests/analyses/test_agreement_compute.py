@@ -13,9 +13,10 @@ import pytest
 import torch
 
 from datamask import catalogue
-from datamask.analyses.agreement.compute import agreement, lists_within
+from datamask.analyses.agreement.compute import RESAMPLES, agreement, lists_within
 from datamask.config import CorpusConfig, SelectionConfig
 from datamask.corpus import open_corpus
+from datamask.dashboard.linked.agreed import PARTS, agreed
 from datamask.errors import OptionError, Stopped
 from datamask.evaluation.pool import Pool
 from datamask.objectives import own
@@ -45,10 +46,12 @@ def test_clear_cases_are_core_and_even_ones_are_flips(tmp_path, objective):
     # quality alone: a fifth is clearly best, the rest is one value, so that ties are cut by each part's own hash
     rng = np.random.default_rng(0)
     quality = np.r_[np.full(100, 5.0) + rng.normal(size=100), np.zeros(400)]
+    assert RESAMPLES == PARTS, "what a page says that it counts"
     pool = pool_of(corpus_of(rng.normal(size=(500, 8)), quality), tmp_path)
     config = SelectionConfig.from_options(objective=objective, estimator="top-quality", select_ratio=0.6, lamb=1.0)
-    found = agreement(pool, config, resamples=30)
-    assert found.appeared.mean() == pytest.approx(24) and (found.selected <= found.appeared).all()
+    appeared, selected = agreement(pool, config, resamples=30)
+    assert appeared.mean() == pytest.approx(24) and (selected <= appeared).all()
+    found = agreed(appeared, selected, quality > 0)
     assert found.core[:100].all()
     # 240 of 400 in a part are selected: 80 of its 100 best, and half of the 320 level ones
     assert found.share[100:].mean() == pytest.approx(0.5, abs=0.02)
@@ -61,11 +64,11 @@ def test_a_learner_with_an_optimum_agrees_with_itself(tmp_path):
         objective="facility", estimator="counterfactual", select_ratio=0.2, n_epochs=10, lamb=0.7
     )
     seen = []
-    found = agreement(pool, config, Work(report=lambda share, what: seen.append(share)), resamples=5)
+    appeared, selected = agreement(pool, config, Work(report=lambda share, what: seen.append(share)), resamples=5)
     assert seen[0] == 0 and seen[-1] == 1 and sorted(seen) == seen
-    assert found.selected.sum() == 5 * round(0.2 * 320)
+    assert selected.sum() == 5 * round(0.2 * 320)
     # by chance hardly a row would be in at least 90 % of the parts that hold it
-    assert found.core.sum() > 0.3 * 0.2 * 400
+    assert agreed(appeared, selected, selected > 0).core.sum() > 0.3 * 0.2 * 400
 
 
 @pytest.mark.parametrize("estimator", [entry.name for entry in catalogue.ESTIMATORS if not entry.learns])
@@ -75,8 +78,8 @@ def test_every_baseline_selects_from_parts(tmp_path, estimator):
     pq.write_table(pa.table({**table, "v": list(rng.normal(size=(90, 4)))}), tmp_path / "in.parquet")
     corpus = open_corpus(CorpusConfig((str(tmp_path / "in.parquet"),), quality_columns=("edu:1:z", "web:1:z")))
     config = SelectionConfig.from_options(objective="pairwise", estimator=estimator, select_ratio=0.25)
-    found = agreement(pool_of(corpus, tmp_path), config, resamples=2)
-    assert found.selected.sum() == 2 * round(0.25 * 72) and (found.selected <= found.appeared).all()
+    appeared, selected = agreement(pool_of(corpus, tmp_path), config, resamples=2)
+    assert selected.sum() == 2 * round(0.25 * 72) and (selected <= appeared).all()
 
 
 class Listed(Pairwise):
@@ -101,8 +104,8 @@ def test_an_objective_of_ones_own_gets_the_lists_of_each_part(tmp_path, monkeypa
     config = SelectionConfig.from_options(
         objective="listed:Listed", estimator="counterfactual", select_ratio=0.2, n_epochs=2
     )
-    found = agreement(pool, config, resamples=3)
-    assert found.selected.sum() == 3 * round(0.2 * 240)
+    _, selected = agreement(pool, config, resamples=3)
+    assert selected.sum() == 3 * round(0.2 * 240)
     assert Listed.lengths[0] == (300, 64)
     assert [rows for rows, _ in Listed.lengths[1:]] == [240] * 3 and all(k > 16 for _, k in Listed.lengths)
 

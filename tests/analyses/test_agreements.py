@@ -3,13 +3,8 @@
 import numpy as np
 import pytest
 
-from datamask.analyses.agreement import compute as engine
 from datamask.analyses.agreement.chart import agreement, histogram
 from datamask.dashboard.linked import agreed
-
-
-def test_the_bounds_are_the_engines():
-    assert (agreed.PARTS, agreed.CORE, agreed.FLIP) == (engine.RESAMPLES, engine.CORE, engine.FLIP)
 
 
 def test_core_flips_and_repetition():
@@ -20,8 +15,6 @@ def test_core_flips_and_repetition():
     assert found.core.tolist() == [True, True, False, False, False, False]
     assert found.flips.tolist() == [False, False, True, False, False, False]
     assert found.kept == 0.5 and found.repeated == pytest.approx((1 + 15 / 16 + 0.5) / 3)
-    same = engine.Agreement(appeared, selected)
-    assert np.array_equal(same.core, found.core) and np.array_equal(same.flips, found.flips)
 
 
 def test_every_undecided_row_is_in_one_bar():

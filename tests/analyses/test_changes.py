@@ -5,7 +5,6 @@ import pandas as pd
 import pytest
 
 from datamask.analyses.changes import tables as changes
-from datamask.analyses.changes.chart import first_shifts, shifts
 
 
 def two(n: int = 400, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -62,20 +61,3 @@ def test_ends_hold_their_change_and_stay_shares():
     low, high = changes.paired(np.array([5, 0, 0]), np.array([0, 5, 0]), np.array([5, 5, 1]))
     assert low.min() >= -1 and high.max() <= 1
     assert (low <= [1, -1, 0]).all() and (high >= [1, -1, 0]).all()
-
-
-def test_the_picture_has_the_greatest_loss_on_top_and_two_signs_for_each_verdict():
-    codes, a, b = two()
-    shown = first_shifts(changes.by_group(codes, tuple("uvwxyz"), a, b), limit=3)
-    assert len(shown) == 3 and shown["change"].is_monotonic_increasing
-    drawn = shifts(shown, 0.1, dark=True)
-    assert len({marks.marker.color for marks in drawn.data}) == len({marks.marker.symbol for marks in drawn.data}) == 3
-    assert [marks.name for marks in drawn.data] == [changes.LESS, changes.MORE, changes.SAME]
-    assert list(drawn.layout.yaxis.ticktext) == shown["group"].tolist() and drawn.layout.yaxis.range == (2.5, -0.5)
-    (overall,) = drawn.layout.shapes
-    assert overall.x0 == overall.x1 == 10.0
-    marks = next(marks for marks in drawn.data if marks.x[0] is not None)
-    row = shown.iloc[int(marks.y[0])]
-    assert marks.x[0] == pytest.approx(100 * row.change) and marks.text[0].startswith(f"<b>{row.group}</b><br>change: ")
-    assert marks.x[0] + marks.error_x.array[0] == pytest.approx(100 * row.high)
-    assert marks.x[0] - marks.error_x.arrayminus[0] == pytest.approx(100 * row.low)

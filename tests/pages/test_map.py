@@ -660,7 +660,7 @@ def test_under_represented_groups_come_first_and_clusters_come_when_they_are_the
     table = next(table.value for table in app.dataframe if "group" in table.value)
     assert table["group"].iloc[0] == "books" and table["verdict"].iloc[0] == "over-represented"
     assert set(table["verdict"].iloc[1:]) == {"under-represented"}
-    assert len(app.get("plotly_chart")) == 2 and "filter does not apply" not in captions(app)
+    assert len(app.get("plotly_chart")) == 1 and "filter does not apply" not in captions(app)
     assert {"cluster", "source", "length band"} <= set(app.selectbox(key="group").options)
 
 

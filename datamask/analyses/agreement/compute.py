@@ -8,7 +8,7 @@ copies, which some objectives see and others do not.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -34,38 +34,7 @@ from datamask.runs.stored_measures import stored_agreement
 from datamask.work.context import UNWATCHED, Work
 
 RESAMPLES, KEPT = 20, 0.8
-CORE, FLIP = 0.9, (0.3, 0.7)
-"""Selected in at least this share of the parts: the consensus core; in a share between these: a coin-flip."""
-
-
-@dataclass(frozen=True)
-class Agreement:
-    """What became of every row.
-
-    Attributes:
-        appeared: int32 ``(N,)``, parts that held the row; selected: int32 ``(N,)``, those in which it was selected.
-    """
-
-    appeared: np.ndarray
-    selected: np.ndarray
-
-    @property
-    def share(self) -> np.ndarray:
-        """float64 ``(N,)``: selected / appeared; NaN for a row that no part held."""
-        share: np.ndarray = np.divide(
-            self.selected, self.appeared, out=np.full(len(self.selected), np.nan), where=self.appeared > 0
-        )
-        return share
-
-    @property
-    def core(self) -> np.ndarray:
-        """bool ``(N,)``: the consensus core."""
-        return self.share >= CORE
-
-    @property
-    def flips(self) -> np.ndarray:
-        """bool ``(N,)``: the coin-flips."""
-        return (self.share >= FLIP[0]) & (self.share <= FLIP[1])
+"""Parts, and the share of the rows in each."""
 
 
 def agreement(
@@ -74,7 +43,7 @@ def agreement(
     work: Work = UNWATCHED,
     *,
     resamples: int = RESAMPLES,
-) -> Agreement:
+) -> tuple[np.ndarray, np.ndarray]:
     """Select again on `resamples` random parts of the pool.
 
     Lambda keeps the scale of the whole corpus. Neighbour lists of a part are those of the whole with the left-out rows
@@ -82,6 +51,9 @@ def agreement(
 
     Args:
         config: the run's settings; its ratio holds within each part.
+
+    Returns:
+        int32 ``(N,)`` each: how many parts held a row, and in how many of them it was selected.
 
     Raises:
         OptionError: the settings have pins, quotas, given rows or a budget, which mean nothing on a part.
@@ -106,7 +78,7 @@ def agreement(
         appeared[rows] += 1
         selected[rows[learned.mask.cpu().numpy()]] += 1
     work.report(1.0, "finishing")
-    return Agreement(appeared, selected)
+    return appeared, selected
 
 
 def _within(pool: Pool, whole: Problem, config: SelectionConfig, rows: np.ndarray) -> Problem:
@@ -180,7 +152,6 @@ def write_agreement(
         config, device = run.config.selection, torch.device("cpu")
         stoppable = Work(work.poll)
         pool = Pool(corpus, device, Path(cache_dir), work=stoppable, center=config.center, neighbors=config.neighbors)
-        counts = agreement(pool, config, work)
-        return counts.appeared, counts.selected
+        return agreement(pool, config, work)
 
     stored_agreement(run, corpus.fingerprint, cache_dir).find_or_compute(counted, work.poll)

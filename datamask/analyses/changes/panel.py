@@ -9,15 +9,13 @@ import numpy as np
 import streamlit as st
 
 from datamask.analyses.changes import tables as changes
-from datamask.analyses.changes.chart import first_shifts, shifts
 from datamask.analyses.comparison.tables import Entry
 from datamask.corpus import Corpus
 from datamask.dashboard.drawing import words
 from datamask.dashboard.linked import columns, topics_panel
 from datamask.dashboard.map import scene
 from datamask.dashboard.map.filters import Holding, Rows
-from datamask.dashboard.shell import downloads, ordering, session, tables
-from datamask.dashboard.shell.plots import plot
+from datamask.dashboard.shell import downloads, ordering, tables
 
 PAGE = 100
 TEXTS_AT_ONCE, GROUPS_AT_ONCE = 10, 14
@@ -167,26 +165,14 @@ def groups(entries: Sequence[Entry], corpus: Corpus, cache_dir: Path) -> None:
     codes, names = classes[by]
     table = changes.by_group(codes, names, first.selected, other.selected, corpus.lengths)
     overall = other.ratio - first.ratio
-    picture, listed = st.columns([0.7, 1.62], gap="medium")
-    with picture:
-        drawn = first_shifts(table)
-        plot(
-            shifts(drawn, overall, dark=session.dark()),
-            key="compare_shifts",
-            alt=f"Change of the selected share of each {by} from {first.letter} to {other.letter}",
-        )
-        more = f" Shows the {len(drawn):,} of {len(table):,} clearest changes." if len(drawn) < len(table) else ""
-        still = (
-            "no change"
-            if abs(overall) < 5e-5
-            else f"{words.percent(overall, 1)}, because the selections differ in size"
-        )
-        st.caption(
-            f"{other.letter} minus {first.letter}; dashed: {still}.{more} By chance, 1 in 20 intervals of unchanged "
-            "groups misses the line."
-        )
-    with listed:
-        _table(table, by, counted, first, other)
+    still = (
+        "no change" if abs(overall) < 5e-5 else f"{words.percent(overall, 1)}, because the selections differ in size"
+    )
+    st.caption(
+        f"{other.letter} minus {first.letter}; over all rows {still}. By chance, 1 in 20 intervals of unchanged groups "
+        "misses that."
+    )
+    _table(table, by, counted, first, other)
 
 
 def _table(table, by: str, counted: str, first: Entry, other: Entry) -> None:

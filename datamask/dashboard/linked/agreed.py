@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 PARTS, CORE, FLIP = 20, 0.9, (0.3, 0.7)
-"""As `datamask.analyses.agreement.compute` has them, which loads torch."""
+"""Parts that are drawn, by `datamask.analyses.agreement.compute`, which loads torch; the share of them from which on a
+row is of the core, and the shares between which it is a coin-flip."""
 
 
 @dataclass(frozen=True)

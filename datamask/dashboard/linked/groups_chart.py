@@ -8,40 +8,7 @@ import pandas as pd
 from plotly import graph_objects as go
 
 from datamask.dashboard.drawing import figures, palette, words
-from datamask.dashboard.drawing.interval_dots import interval_dots
-from datamask.dashboard.linked.groups import EVEN, OVER, UNDER, Heat
-
-
-def dots(table: pd.DataFrame, ratio: float, *, dark: bool = False) -> go.Figure:
-    """Selected share of each group with its interval, the dashed line being the share of all samples.
-
-    Args:
-        table: of `first_groups`.
-        ratio: share of all samples.
-        dark: whether the page's ground is dark.
-    """
-    tone = palette.shades(dark)
-    hover_texts = [
-        figures.hover(
-            ("", row.group),
-            ("selected share", words.percent(row.share, 1)),
-            ("from", words.percent(row.low, 1)),
-            ("to", words.percent(row.high, 1)),
-            ("selected", f"{row.selected:,}"),
-            ("of", f"{row.n:,}"),
-        )
-        for row in figures.records(table)
-    ]
-    return interval_dots(
-        table,
-        "share",
-        hover_texts,
-        {UNDER: tone.best, OVER: tone.accent, EVEN: tone.random},
-        overall=ratio,
-        title="selected share, with 95 % interval",
-        ticks={"nticks": 6, **figures.PERCENT},
-        dark=dark,
-    )
+from datamask.dashboard.linked.groups import OVER, UNDER, Heat
 
 
 def first_groups(table: pd.DataFrame, limit: int = 14) -> pd.DataFrame:

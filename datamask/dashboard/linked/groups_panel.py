@@ -13,20 +13,20 @@ from datamask.dashboard.drawing import palette, words
 from datamask.dashboard.linked import brushing, columns, groups, topics, topics_panel
 from datamask.dashboard.linked.brushing import Linked
 from datamask.dashboard.linked.distribution_panel import STRIPS
-from datamask.dashboard.linked.groups_chart import dots, first_groups, heat_map
+from datamask.dashboard.linked.groups_chart import first_groups, heat_map
 from datamask.dashboard.linked.tally import Tally
 from datamask.dashboard.map import map_layout
 from datamask.dashboard.map.filters import Among
 from datamask.dashboard.map.layers import one_value
-from datamask.dashboard.shell import chosen, session
+from datamask.dashboard.shell import chosen, session, tables
 from datamask.dashboard.shell.components import component
 from datamask.dashboard.shell.plots import plot
 from datamask.work.worker import worker
 
 CLUSTER = "cluster"
 HEAT, TABLE, GROUP_BY, FEW = "explore_heat", "explore_groups_table", "group", "explore_few_groups"
-BESIDE = 8
-"""Groups beside the map; all of them stand below it."""
+BESIDE, GROUPS_AT_ONCE = 8, 12
+"""Groups beside the map, and in the table below it without scrolling."""
 
 NOTHING_SHOWN = "The filter shows no rows."
 
@@ -202,17 +202,10 @@ def _groups(view: Linked, selected: np.ndarray) -> None:
         st.caption(NOTHING_SHOWN)
         return
     ratio, count = float(selected.mean()), len(table)
-    drawn = first_groups(table)
-    plot(
-        dots(drawn, ratio, dark=session.dark()),
-        key="explore_dots",
-        alt=f"Selected share of each {by} with its interval",
-    )
     missed = max(1, round(0.05 * count))
-    more = f" Shows the {len(drawn):,} of {count:,} groups farthest from it." if len(drawn) < count else ""
     st.caption(
-        f"Dashed: {words.percent(ratio)}, the selected share of the corpus.{more}{_counted(view, by)} By chance, "
-        f"about {missed:,} of the {count:,} intervals {'misses' if missed == 1 else 'miss'} it."
+        f"{words.percent(ratio)} is the selected share of the corpus.{_counted(view, by)} By chance, about {missed:,} "
+        f"of the {count:,} intervals {'misses' if missed == 1 else 'miss'} it. Choose a group to see its texts."
     )
     listed = table.assign(
         interval=[
@@ -239,20 +232,19 @@ def _groups(view: Linked, selected: np.ndarray) -> None:
         listed[listed_columns],
         hide_index=True,
         lazy=False,
-        height=240 if count > 6 else "auto",
+        height=tables.height(count, GROUPS_AT_ONCE),
         key=TABLE,
         on_select=opened,
         selection_mode="single-row",
         column_config={
             "group": st.column_config.TextColumn(by, width="medium" if by == CLUSTER else None),
-            "verdict": st.column_config.TextColumn("against all rows", width="small"),
+            "verdict": st.column_config.TextColumn("against all rows", width=135),
             "interval": st.column_config.TextColumn(width="small"),
-            "share": st.column_config.NumberColumn("share", format="%.1f %%"),
+            "share": st.column_config.ProgressColumn("share", format="%.1f %%", max_value=100 * table["high"].max()),
             **{name: st.column_config.NumberColumn(format="localized") for name in listed_columns[4:]},
         },
         alt=f"Selected share of each {by}, under- and over-represented first",
     )
-    st.caption("Choose a group to see its texts.")
 
 
 def open_group(corpus: Corpus, condition: Among) -> None:

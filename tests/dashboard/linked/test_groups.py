@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import brentq
 
 from datamask.dashboard.linked import groups, topics
-from datamask.dashboard.linked.groups_chart import dots, first_groups, heat_map
+from datamask.dashboard.linked.groups_chart import first_groups, heat_map
 
 
 @pytest.mark.parametrize(("hits", "n"), [(0, 7), (7, 7), (3, 5), (40, 1000), (1, 1), (500, 1000)])
@@ -63,12 +63,6 @@ def test_shares_of_groups_are_those_of_a_groupby(made):
     assert first["share"].is_monotonic_increasing and len(first) == 3
     # one place for each side, whichever is farther off
     assert first["group"].iloc[0] == "starving" and first["group"].iloc[-1] == "fat"
-    drawn = dots(first, 0.3)
-    (overall,) = drawn.layout.shapes
-    assert overall.x0 == overall.x1 == 30.0 and list(drawn.layout.yaxis.ticktext) == first["group"].tolist()
-    starved = next(marks for marks in drawn.data if marks.name == groups.UNDER)
-    assert list(starved.y) == np.flatnonzero(first["verdict"] == groups.UNDER).tolist()
-    assert starved.x[0] == pytest.approx(100 * first["share"].iloc[0])
 
 
 def test_shares_of_shown_rows_are_those_of_a_groupby_and_compared_with_all(made):

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from datamask import catalogue
-from datamask.analyses.agreement import compute as agreement
 from datamask.config import SelectionConfig
 from datamask.dashboard.linked import settled_rows
 from datamask.dashboard.linked.agreed import agreed
@@ -24,10 +23,6 @@ from datamask.dashboard.map.layers import Blank, Classes, Number
 from datamask.dashboard.map.marks import marks_of
 from datamask.dashboard.map.places import place
 from datamask.evaluation.result import NO_RESULT, RunResult
-
-
-def test_the_edges_are_those_of_the_agreement():
-    assert (settled_rows.CORE, settled_rows.FLIP) == (agreement.CORE, agreement.FLIP)
 
 
 def test_codes_of_the_proof():
