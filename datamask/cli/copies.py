@@ -34,7 +34,7 @@ def copies(options: argparse.Namespace) -> int:
     if options.pairs is not None:
         options.pairs = check_output(options.pairs, config.inputs, "pairs", OF_ROWS)
     with command_work("and keeping what is built of the neighbor graph") as work:
-        corpus = read_rows_of(config, work)
+        corpus = read_rows_of(config, work, ())
         graph = neighbors_for(
             corpus,
             min(NEIGHBORS, len(corpus)),

@@ -6,7 +6,7 @@ the command line that repeats it. What options there are is `datamask.options`. 
 measures on. Nothing here loads torch.
 """
 
-from datamask.config.corpus import TEXT, CorpusConfig
+from datamask.config.corpus import CorpusConfig
 from datamask.config.run import RunConfig
 from datamask.config.selection import NEIGHBOR_SEARCHES, PAPER_PRESET, SelectionConfig
 from datamask.options import LEARNER_OPTIONS, TRANSFORMS, QualityColumn, Quota
@@ -15,7 +15,6 @@ __all__ = [
     "LEARNER_OPTIONS",
     "NEIGHBOR_SEARCHES",
     "PAPER_PRESET",
-    "TEXT",
     "TRANSFORMS",
     "CorpusConfig",
     "QualityColumn",

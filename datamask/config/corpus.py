@@ -8,9 +8,6 @@ from typing import Any
 
 from datamask.options import CORPUS_OPTIONS, CorpusOptions, InputPaths, check_options, restored_options
 
-TEXT = "(text)"
-"""Stands for the text column where it is not known yet what that is called."""
-
 
 @dataclass(frozen=True)
 class CorpusConfig(CorpusOptions):

@@ -8,10 +8,10 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from datamask import catalogue
-from datamask.config.corpus import TEXT
 from datamask.errors import OptionError
 from datamask.options import OPTIONS, SelectionOptions, check_options, restored_options
 from datamask.options.checks import check, check_known, number_text
+from datamask.options.duplicates import column_of
 from datamask.options.table import SEARCHES
 
 NEIGHBOR_SEARCHES = tuple(SEARCHES.meanings)
@@ -111,8 +111,12 @@ class SelectionConfig(SelectionOptions):
 
     @property
     def beside(self) -> frozenset[str]:
-        """Columns of the files that it goes by, beside ids, features, quality and tokens; `TEXT` for the text."""
-        return frozenset([*(quota.column for quota in self.quotas), *([TEXT] if self.collapse == "exact" else [])])
+        """Columns of the files that it goes by, beside ids, features, quality and tokens.
+
+        Texts of exact duplicates are not among them: they are read in batches and not kept.
+        """
+        column = column_of(self.collapse)
+        return frozenset([*(quota.column for quota in self.quotas), *([] if column is None else [column])])
 
     @property
     def ruled(self) -> bool:

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.types as pt
 
-from datamask.config import TEXT, CorpusConfig, QualityColumn
+from datamask.config import CorpusConfig, QualityColumn
 from datamask.corpus.corpus import ColumnNames
 from datamask.corpus.readers.leaves import is_leaf, part_of
 from datamask.errors import InputError
@@ -136,7 +136,7 @@ class Columns:
         notes: sentences about columns that were guessed.
         made_ids: there is no id column; ids are made of file and row, and `id` is what they are called.
         bits: features are packed bits.
-        beside: names of further columns that are read, `TEXT` for the one with the text; None: all.
+        beside: names of further columns that are read; None: all.
     """
 
     id: str
@@ -153,9 +153,7 @@ class Columns:
 
     def reads(self, name: str) -> bool:
         """Whether a column without another role is read."""
-        if self.beside is None or name in self.beside or name in (column.name for column in self.quality):
-            return True
-        return name == self.text and TEXT in self.beside
+        return self.beside is None or name in self.beside or name in (column.name for column in self.quality)
 
     def as_dict(self) -> ColumnNames:
         """Role -> column name, as kept in `Provenance.columns`; ``falling``: quality columns where less is better."""

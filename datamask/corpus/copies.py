@@ -159,7 +159,7 @@ def _column_families(corpus: Corpus, name: str) -> np.ndarray:
     if name not in corpus.metadata.column_names:
         raise OptionError(
             f"--collapse: the corpus has no column {name!r}; it has "
-            f"{', '.join(corpus.metadata.column_names) or 'no metadata columns'}"
+            f"{', '.join([*corpus.metadata.column_names, *corpus.provenance.unread]) or 'no metadata columns'}"
         )
     values = corpus.metadata[name]
     if pt.is_nested(values.type):

@@ -151,8 +151,7 @@ def read_corpus(
 
     Args:
         table: rows in memory, in place of the inputs of `config`.
-        beside: names of the columns that are read beside ids, features, quality and tokens; `columns.TEXT` for the one
-            with the text. None: all.
+        beside: names of the columns that are read beside ids, features, quality and tokens. None: all.
 
     Raises:
         InputError, RemoteError, NoRoomError: as there. Stopped: from `work.poll`.
