@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
+import glob
 import os
 import re
 import shutil
@@ -188,6 +189,13 @@ def sweep(folder: str | os.PathLike[str]) -> None:
             if UNFINISHED.fullmatch(path.name):
                 with contextlib.suppress(OSError):
                     remove_abandoned(path)
+
+
+def remove_leftovers(target: Path) -> None:
+    """Remove what killed writers of `target` left next to it; what is in use, or cannot be removed, stays."""
+    for part in target.parent.glob(f".{glob.escape(target.name)}.????????.part"):
+        with contextlib.suppress(OSError):
+            remove_abandoned(part)
 
 
 def remove_abandoned(path: Path) -> None:

@@ -17,6 +17,7 @@ from typing import Any, TextIO
 from datamask.cli.streams import print_aside, print_text, write_aside
 from datamask.errors import OptionError, StoreError, escaped
 from datamask.evaluation.result import RunResult, percent_up
+from datamask.files import remove_leftovers
 from datamask.runs.formats import to_plain
 from datamask.runs.health import learning
 from datamask.runs.rule_book import rule_words
@@ -249,6 +250,7 @@ def check_output(output: str, inputs: Sequence[str] = (), option: str = "output"
             pass
     except OSError as error:
         raise StoreError(f"--{option} {output} cannot be written: {error.strerror}") from error
+    remove_leftovers(path)
     return str(path)
 
 

@@ -16,9 +16,8 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from glob import escape
 from pathlib import Path
 from typing import TypedDict
 
@@ -37,11 +36,12 @@ from datamask.corpus.text_features import TextFeatures
 from datamask.corpus.text_survey import Survey, TextPlan, plan_texts, survey, texts_of
 from datamask.corpus.token_counts import VOCABULARY, TokenCounter, estimated, script_of, token_counter
 from datamask.errors import InputError, Stopped
-from datamask.files import remove_abandoned, replacing, replacing_folder, user_path
+from datamask.files import remove_leftovers, replacing, replacing_folder, user_path
 from datamask.polling import Poll, no_poll
 from datamask.storage.address import harmless, is_address
 from datamask.tables import PARQUET, is_file
 from datamask.work.context import UNWATCHED, Work
+from datamask.work.locks import claimed
 
 ROW_GROUP = 16_384
 """Rows, or `_ROW_GROUP_BYTES`, whichever is reached first, gathered before they are written as one row group."""
@@ -191,7 +191,8 @@ def prepare_shards(
 
     Raises:
         InputError: a file or column that cannot be used, an embedder that fails, or nothing left to write.
-        StoreError: the output cannot be written. RemoteError: a store that holds inputs does not answer.
+        StoreError: the output cannot be written, or another process writes it.
+        RemoteError: a store that holds inputs does not answer.
         Stopped: from `work.poll`; nothing is written but the rows of an embedder.
     """
     if embedder is not None and dim is not None:
@@ -203,8 +204,6 @@ def prepare_shards(
         raise InputError(f"--output must be a file or folder of this machine, got {harmless(str(output))}")
     target = user_path(output)
     source = open_source("input", [str(path) for path in inputs], work.part(0.0, 0.05), split=split, skip=drop_invalid)
-    if not is_file(target, among=(PARQUET,)) and target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise InputError(f"--output {target} exists already; name a new folder, or a file ending in .parquet")
     if any(target.resolve() == Path(shard.path).resolve() for shard in source.shards if not is_address(shard.path)):
         raise InputError(f"--output {target} is one of the inputs; name another file")
     plan = plan_texts(source, text_column, id_column, make_ids)
@@ -220,12 +219,14 @@ def prepare_shards(
             "them, or remove that column first"
         )
     count = token_counter(tokenizer)
-    counts = survey(plan, seed, work.part(0.05, 0.1))
-    for part in target.parent.glob(f".{escape(target.name)}.????????.part"):
-        with suppress(OSError):  # in use, or gone: it was for tidiness alone
-            remove_abandoned(part)
     kept, begun = None, 0.4 if embedder is None else 0.1
+    folder = not is_file(target, among=(PARQUET,))
     with ExitStack() as stack:
+        stack.enter_context(claimed(target))
+        if folder and target.exists() and (not target.is_dir() or any(target.iterdir())):
+            raise InputError(f"--output {target} exists already; name a new folder, or a file ending in .parquet")
+        counts = survey(plan, seed, work.part(0.05, 0.1))
+        remove_leftovers(target)
         features: Features | None = None
         if embedder is not None:
             features = kept = stack.enter_context(kept_embeddings(target, embedder))

@@ -88,6 +88,14 @@ class FileLock:
         self._handle = handle
         return True
 
+    @property
+    def removed(self) -> bool:
+        """Whether the file that is held is no longer the one under the path."""
+        try:
+            return self._handle is not None and not os.path.samestat(os.fstat(self._handle), self.path.stat())
+        except OSError:
+            return True
+
     def release(self) -> None:
         """Give the lock back; harmless when it is not held."""
         handle, self._handle = self._handle, None
@@ -133,14 +141,37 @@ def only_one(path: Path, poll: Poll = no_poll) -> Iterator[None]:
         lock.release()
 
 
-def _acquired(lock: FileLock) -> bool:
+def _acquired(lock: FileLock, patience: float = 0.0) -> bool:
     """Whether the lock is ours now, or cannot be taken at all."""
     try:
         lock.path.parent.mkdir(parents=True, exist_ok=True)
-        return lock.acquire(patience=0.0)
+        return lock.acquire(patience)
     except (OSError, StoreError) as error:  # no rights, no file, or a file system without locks
         log.warning("%s cannot be locked: %s", lock.path, error)
         return True
+
+
+@contextlib.contextmanager
+def claimed(target: Path) -> Iterator[None]:
+    """Hold the place of an output inside the block, by a file next to it that is gone afterwards.
+
+    Raises:
+        StoreError: another process holds it; nothing is written.
+    """
+    lock = FileLock(target.with_name(f".{target.name}.lock"))
+    while _acquired(lock, PATIENCE):
+        try:
+            if lock.removed:
+                continue  # by its last holder, in the instant before it was locked
+            try:
+                yield
+            finally:
+                with contextlib.suppress(OSError):
+                    lock.path.unlink(missing_ok=True)
+            return
+        finally:
+            lock.release()
+    raise StoreError(f"another process writes {target} at the moment; wait for it, or name another place")
 
 
 @contextlib.contextmanager

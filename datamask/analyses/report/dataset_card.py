@@ -32,7 +32,7 @@ from datamask.dashboard.map import map_layout
 from datamask.dashboard.runs import outcome
 from datamask.errors import DatamaskError, Stopped, StoreError
 from datamask.evaluation.result import NO_RESULT, RunResult
-from datamask.files import replacing_folder, write_text
+from datamask.files import remove_leftovers, replacing_folder, write_text
 from datamask.measured import Anchor
 from datamask.runs import exports
 from datamask.runs.ablation_results import results
@@ -40,6 +40,7 @@ from datamask.runs.export_table import EXPORTS, Export
 from datamask.runs.formats import write_table
 from datamask.runs.store import Run
 from datamask.work.context import UNWATCHED, Work
+from datamask.work.locks import claimed
 
 SIZES = {10**k: name for k, name in enumerate(("1K", "10K", "100K", "1M", "10M", "100M", "1B", "10B"), start=3)}
 """Rows below which -> the name of the upper end of a size class, as the hub calls it."""
@@ -75,7 +76,7 @@ def write_dataset(
 
     Raises:
         InputError: rows are asked for, and a shard is gone or has changed since the run.
-        StoreError: the folder cannot be written. RunStateError: the run has not finished.
+        StoreError: the folder cannot be written, or another process writes it. RunStateError: the run has not finished.
         Stopped: from `work`.
 
     Example:
@@ -83,31 +84,33 @@ def write_dataset(
         ['README.md', 'data/selection.parquet', 'map.png', 'settings.json']
     """
     target = Path(folder)
-    if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise StoreError(f"--card {target} exists already; name a new or an empty folder")
-    with replacing_folder(target) as place:
-        (place / "data").mkdir()
-        if rows:
-            exports.filtered_rows(run, place / DATA[rows], work)
-        else:
-            write_table(place / DATA[rows], _public_ids(run))
-        notes = []
-        if not RECIPES.missing(run):
-            try:
-                RECIPES.write(run, place / RECIPE, work)
-                whole = (place / RECIPE).read_text(encoding="ascii")
-                (place / RECIPE).write_text(public_recipe(whole, run.config), encoding="ascii")
-            except Stopped:
-                raise
-            except DatamaskError as error:
-                notes.append(f"The recipe is missing: {error}")
-        write_text(place / SETTINGS, json.dumps(public_config(run.config).to_dict(), indent=2) + "\n")
-        picture = _picture(run, cache_dir, work)
-        if picture is not None:
-            (place / PICTURE).write_bytes(picture)
-        files = sorted(str(path.relative_to(place)) for path in place.rglob("*") if path.is_file())
-        write_text(place / CARD, card(run, cache_dir, files, notes))
-    return sorted([*files, CARD])
+    with claimed(target):
+        if target.exists() and (not target.is_dir() or any(target.iterdir())):
+            raise StoreError(f"--card {target} exists already; name a new or an empty folder")
+        remove_leftovers(target)
+        with replacing_folder(target) as place:
+            (place / "data").mkdir()
+            if rows:
+                exports.filtered_rows(run, place / DATA[rows], work)
+            else:
+                write_table(place / DATA[rows], _public_ids(run))
+            notes = []
+            if not RECIPES.missing(run):
+                try:
+                    RECIPES.write(run, place / RECIPE, work)
+                    whole = (place / RECIPE).read_text(encoding="ascii")
+                    (place / RECIPE).write_text(public_recipe(whole, run.config), encoding="ascii")
+                except Stopped:
+                    raise
+                except DatamaskError as error:
+                    notes.append(f"The recipe is missing: {error}")
+            write_text(place / SETTINGS, json.dumps(public_config(run.config).to_dict(), indent=2) + "\n")
+            picture = _picture(run, cache_dir, work)
+            if picture is not None:
+                (place / PICTURE).write_bytes(picture)
+            files = sorted(str(path.relative_to(place)) for path in place.rglob("*") if path.is_file())
+            write_text(place / CARD, card(run, cache_dir, files, notes))
+        return sorted([*files, CARD])
 
 
 def _public_ids(run: Run) -> pa.Table:
