@@ -20,6 +20,15 @@ import pyarrow.types as pt
 
 from datamask.config import CorpusConfig, QualityColumn
 from datamask.corpus.corpus import ColumnNames
+from datamask.corpus.readers.kinds import (
+    is_feature,
+    is_id,
+    is_list,
+    is_number,
+    is_packed,
+    is_string,
+    value_type,
+)
 from datamask.corpus.readers.leaves import is_leaf, part_of
 from datamask.errors import InputError
 
@@ -169,65 +178,9 @@ class Columns:
         return names
 
 
-def value_type(kind: pa.DataType) -> pa.DataType:
-    """The type behind a dictionary encoding or an extension type."""
-    while True:
-        if pt.is_dictionary(kind):
-            kind = kind.value_type
-        elif isinstance(kind, pa.BaseExtensionType):
-            kind = kind.storage_type
-        else:
-            return kind
-
-
-def is_string(kind: pa.DataType) -> bool:
-    kind = value_type(kind)
-    return bool(pt.is_string(kind) or pt.is_large_string(kind) or pt.is_string_view(kind))
-
-
-def is_id(kind: pa.DataType) -> bool:
-    """Return whether a column can hold ids: `id_values` says as what each type is read."""
-    kind = value_type(kind)
-    return bool(
-        is_string(kind)
-        or pt.is_integer(kind)
-        or pt.is_binary(kind)
-        or pt.is_large_binary(kind)
-        or pt.is_fixed_size_binary(kind)
-        or (pt.is_decimal(kind) and kind.scale == 0)
-    )
-
-
-def is_number(kind: pa.DataType) -> bool:
-    kind = value_type(kind)
-    return bool(pt.is_integer(kind) or pt.is_floating(kind) or pt.is_decimal(kind))
-
-
-def is_list(kind: pa.DataType) -> bool:
-    kind = value_type(kind)
-    return bool(
-        pt.is_list(kind)
-        or pt.is_large_list(kind)
-        or pt.is_fixed_size_list(kind)
-        or pt.is_list_view(kind)
-        or pt.is_large_list_view(kind)
-    )
-
-
-def inner_type(kind: pa.DataType) -> pa.DataType:
-    """What lies in lists, and in lists of lists."""
-    kind = value_type(kind)
-    return inner_type(kind.value_type) if is_list(kind) else kind
-
-
 def _is_floats(kind: pa.DataType) -> bool:
     """Lists of floats: the type tells that these are features; others are by their name alone."""
     return is_list(kind) and pt.is_floating(value_type(kind).value_type)
-
-
-def is_feature(kind: pa.DataType) -> bool:
-    """Return whether a column can hold features: lists of numbers, also one in another, or as JSON text."""
-    return is_number(inner_type(kind)) if is_list(kind) else is_string(kind)
 
 
 IS_ROLE = {"id": is_id, "quality": is_number, "feature": is_feature, "length": is_number, "text": is_string}
@@ -396,14 +349,6 @@ def _find(schema: pa.Schema, chosen: str | None, role: str, path: str) -> tuple[
         f"{path} has no {role} column ({WANTS[role]}); its columns are {_listed(schema.names)}; make {what} with "
         f"{prepare}, or name their shards with --{what}"
     )
-
-
-def is_packed(kind: pa.DataType) -> bool:
-    """Return whether a column can hold packed bits: bytes, or lists of 8-bit integers."""
-    inner = inner_type(kind)
-    of_bytes = pt.is_uint8(inner) or pt.is_int8(inner) if is_list(kind) else False
-    kind = value_type(kind)
-    return bool(of_bytes or pt.is_binary(kind) or pt.is_large_binary(kind) or pt.is_fixed_size_binary(kind))
 
 
 def _packed(schema: pa.Schema, chosen: str | None, path: str) -> str:

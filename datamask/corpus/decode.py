@@ -11,10 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
-from datamask.corpus.columns import is_list, is_string, value_type
-from datamask.corpus.readers.ids import is_bytes
 from datamask.corpus.readers.ids import plain as plain
 from datamask.corpus.readers.json_lines import lists_of
+from datamask.corpus.readers.kinds import is_bytes, is_list, is_string, value_type
 
 NUMPY_FLOATS = {pa.float16(): np.float16, pa.float32(): np.float32, pa.float64(): np.float64}
 _SHORT = (pa.int8(), pa.uint8(), pa.int16(), pa.uint16())

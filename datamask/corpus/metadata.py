@@ -10,9 +10,10 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from datamask.corpus import decode
-from datamask.corpus.columns import Columns, inner_type, is_list, is_number, value_type
+from datamask.corpus.columns import Columns
 from datamask.corpus.moments import showable
 from datamask.corpus.readers.ids import plain
+from datamask.corpus.readers.kinds import inner_type, is_list, is_number, value_type
 from datamask.corpus.readers.leaves import part_of
 from datamask.corpus.reading import kept
 from datamask.corpus.row_plan import column_id_type

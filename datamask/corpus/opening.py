@@ -15,12 +15,13 @@ import pyarrow.compute as pc
 
 from datamask.config import CorpusConfig
 from datamask.corpus import checks, decode
-from datamask.corpus.columns import OPTIONS, Columns, inner_type, require, resolve, value_type
+from datamask.corpus.columns import OPTIONS, Columns, require, resolve
 from datamask.corpus.corpus import Corpus, Provenance
 from datamask.corpus.embedders.contract import embedder_note
 from datamask.corpus.in_memory import KINDS, MEMORY, PATH, source_of, table_of, table_of_arrays
 from datamask.corpus.metadata import assemble, metadata_bytes, metadata_names
 from datamask.corpus.quality import check_sum, ranks_within, weighted_sum
+from datamask.corpus.readers.kinds import inner_type, value_type
 from datamask.corpus.reading import Room, Rows, Targets, read_rows, reading_bytes, spend
 from datamask.corpus.refused_rows import complaint, valid_rows
 from datamask.corpus.row_plan import RowPlan, column_id_field, column_id_type, plan_rows

@@ -20,13 +20,13 @@ import pyarrow as pa
 
 from datamask.corpus.listing import ListingLimit, files_below, files_matching, is_pattern, shortened
 from datamask.corpus.readers import READERS, Wanted, by_ending, endings
-from datamask.corpus.readers.shard import Shard, open_shard
+from datamask.corpus.readers.shard import Shard, counted_batches, open_shard
 from datamask.corpus.readers.text import PACKED
 from datamask.corpus.remote_listing import file_stamps, remote_files
 from datamask.corpus.threads import Result, Tally, one_blas_thread, thread_count
 from datamask.errors import InputError
 from datamask.files import user_path
-from datamask.parquet import BATCH_BYTES, BATCH_ROWS, refusing
+from datamask.parquet import BATCH_BYTES, BATCH_ROWS
 from datamask.polling import Poll, no_poll
 from datamask.storage.address import Address, file_name, harmless, is_address, refuse_secrets
 from datamask.work.context import UNWATCHED, Work
@@ -378,30 +378,6 @@ def read_piece(
         yield places + shifts[np.searchsorted(ends, places, side="right")], batch
         if piece.until <= done + len(places) and (piece.until < piece.rows or not shard.facts.complete):
             return
-
-
-def counted_batches(shard: Shard, wanted: Wanted, rows: int, where: str = "") -> Iterator[tuple[int, pa.RecordBatch]]:
-    """Yield the number of rows before it and every batch of what is wanted, which has so many rows.
-
-    Args:
-        wanted: its `poll` is called before every batch too. where: in the file, in an error.
-
-    Raises:
-        InputError: the file is damaged further in, or changed since it was opened.
-        RemoteError: it lies elsewhere, and its store does not answer. Stopped: from `poll`.
-    """
-    done = 0
-    with refusing(shard.path, f"is damaged or was changed while being read{where}"):
-        for batch in shard.batches(wanted):
-            wanted.poll()
-            if not shard.facts.complete:  # a file looked at in part alone goes on behind the rows that are known
-                batch = batch.slice(0, rows - done)
-            if done + batch.num_rows > rows:
-                raise pa.ArrowInvalid("more rows than when it was opened")
-            yield done, batch
-            done += batch.num_rows
-        if done < rows:
-            raise pa.ArrowInvalid("fewer rows than when it was opened")
 
 
 def scan(

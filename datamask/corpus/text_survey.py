@@ -17,9 +17,10 @@ from datamask.corpus.columns import NAMES, TEXT_NAMES, candidates, free_name, gu
 from datamask.corpus.decode import joined
 from datamask.corpus.readers import Wanted
 from datamask.corpus.readers.ids import plain
+from datamask.corpus.readers.shard import counted_batches
 from datamask.corpus.row_plan import column_id_type
 from datamask.corpus.row_reader import RowReader
-from datamask.corpus.shards import Source, counted_batches
+from datamask.corpus.shards import Source
 from datamask.corpus.text_features import FIT_LIMIT, LONGEST
 from datamask.errors import InputError
 from datamask.polling import Poll

@@ -15,9 +15,9 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from datamask.config.target import LEAST_EXAMPLES, MOST_EXAMPLES, Target, check_texts, texts_of
-from datamask.corpus.columns import is_string, value_type
 from datamask.corpus.corpus import Corpus
 from datamask.corpus.decode import NUMPY_FLOATS, feature_lengths, feature_rows, plain
+from datamask.corpus.readers.kinds import is_string, value_type
 from datamask.errors import InputError, StoreError
 from datamask.evaluation.id_lists import TEXT_BYTES, read_ids_of, reading
 from datamask.files import check_regular, read_bounded, user_path

@@ -17,13 +17,13 @@ import pyarrow.csv
 
 from datamask import catalogue
 from datamask.config import SelectionConfig
-from datamask.corpus.columns import is_id
 from datamask.corpus.corpus import Corpus
 from datamask.corpus.decode import id_type
 from datamask.corpus.readers import Wanted, by_ending, formats
 from datamask.corpus.readers.csv import CSV
 from datamask.corpus.readers.ids import id_values
 from datamask.corpus.readers.json_lines import JSON_LINES
+from datamask.corpus.readers.kinds import is_id
 from datamask.corpus.readers.shard import open_shard
 from datamask.corpus.readers.text import READ_BYTES, opened
 from datamask.errors import InputError, StoreError

@@ -13,15 +13,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from datamask.corpus.columns import ID_NAMES, IS_ROLE, WANTS, is_packed
+from datamask.corpus.columns import ID_NAMES, IS_ROLE, WANTS
 from datamask.corpus.readers import Wanted
 from datamask.corpus.readers.ids import plain
-from datamask.corpus.readers.shard import Shard
+from datamask.corpus.readers.kinds import is_packed
+from datamask.corpus.readers.shard import Shard, counted_batches
 from datamask.corpus.reading import refuse_rounded
 from datamask.corpus.refused_rows import first_complaint, valid_rows
 from datamask.corpus.row_plan import column_id_field
 from datamask.corpus.row_reader import RowReader
-from datamask.corpus.shards import Source, counted_batches
+from datamask.corpus.shards import Source
 from datamask.errors import InputError
 from datamask.parquet import BATCH_BYTES, BATCH_ROWS
 from datamask.polling import Poll, no_poll

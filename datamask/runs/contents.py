@@ -8,6 +8,7 @@ compares.
 from __future__ import annotations
 
 import hashlib
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,8 +20,9 @@ import pyarrow.compute as pc
 from datamask.corpus.readers import Wanted
 from datamask.corpus.readers import shard as files
 from datamask.corpus.readers.ids import id_values
+from datamask.corpus.readers.kinds import is_list, is_string
 from datamask.errors import InputError
-from datamask.parquet import refusing, without_views
+from datamask.parquet import without_views
 from datamask.polling import Poll, no_poll
 from datamask.runs.store import Run
 from datamask.storage.address import FilePath, path_of
@@ -150,14 +152,11 @@ def _batches(path: FilePath, keep: np.ndarray, poll: Poll) -> Iterator[tuple[int
     """The batches of the row groups that hold one of the rows `keep`, each with its first row."""
     file = open_file(path, poll)
     edges = np.cumsum([0, *file.group_rows])
-    for group, (low, high) in enumerate(zip(edges[:-1].tolist(), edges[1:].tolist())):
-        if np.searchsorted(keep, low) == np.searchsorted(keep, high):
-            continue
-        start = low
-        with refusing(path, "is damaged or has changed since the run"):
-            for batch in file.batches(Wanted(None, [group], BATCH_ROWS, poll)):
-                yield start, batch
-                start += batch.num_rows
+    for group, (low, high) in enumerate(itertools.pairwise(edges.tolist())):
+        if np.searchsorted(keep, low) < np.searchsorted(keep, high):
+            wanted = Wanted(None, [group], BATCH_ROWS, poll)
+            for done, batch in files.counted_batches(file, wanted, high - low):
+                yield low + done, batch
 
 
 def _check_ids(shard: ShardRows, rows: pa.Table, expected: pa.ChunkedArray) -> None:
@@ -213,7 +212,7 @@ class Digest:
         elif pa.types.is_struct(kind):
             for field, child in zip(kind, values.flatten()):
                 self._add(f"{name}.{field.name}", child)
-        elif _is_list(kind):
+        elif is_list(kind):
             self._update(f"{name} lengths", pc.list_value_length(values).cast(pa.int64()))
             self._add(f"{name}[]", pc.list_flatten(values))
         elif pa.types.is_nested(kind):  # maps and unions are rare, and have no one layout: as Python writes them
@@ -246,22 +245,6 @@ class Digest:
         return self._parts[name]
 
 
-def _is_list(kind: pa.DataType) -> bool:
-    return bool(
-        pa.types.is_list(kind)
-        or pa.types.is_large_list(kind)
-        or pa.types.is_fixed_size_list(kind)
-        or pa.types.is_list_view(kind)
-        or pa.types.is_large_list_view(kind)
-    )
-
-
 def _is_text(kind: pa.DataType) -> bool:
-    return bool(
-        pa.types.is_string(kind)
-        or pa.types.is_large_string(kind)
-        or pa.types.is_string_view(kind)
-        or pa.types.is_binary(kind)
-        or pa.types.is_large_binary(kind)
-        or pa.types.is_binary_view(kind)
-    )
+    of_bytes = pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_binary_view(kind)
+    return bool(is_string(kind) or of_bytes)

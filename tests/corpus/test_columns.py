@@ -4,7 +4,8 @@ import pyarrow as pa
 import pytest
 
 from datamask.config import CorpusConfig, QualityColumn
-from datamask.corpus.columns import candidates, columns_metadata, guess, is_feature, is_id, is_number, resolve, side_id
+from datamask.corpus.columns import candidates, columns_metadata, guess, resolve, side_id
+from datamask.corpus.readers.kinds import is_feature, is_id, is_number
 from datamask.corpus.readers.leaves import leaf_schema
 from datamask.errors import InputError
 

@@ -6,6 +6,7 @@
 | `parquet`, `arrow`, `json_lines`, `csv`, `numpy_array` | one each |
 | `text` | what readers of text share: lines, compression, bounds |
 | `leaves` | fields of nested columns by dotted names, numbered columns as lists |
+| `kinds` | what types of columns hold |
 | `ids` | ids of every type as integers or texts |
 | `shard` | one file, looked at |
 

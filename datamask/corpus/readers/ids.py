@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
+from datamask.corpus.readers.kinds import is_bytes
 from datamask.tables import id_field, is_spelled
 
 _HEX = np.frombuffer(b"0123456789abcdef", np.uint8)
@@ -21,11 +22,6 @@ def plain(column: pa.Array) -> pa.Array:
             column = column.dictionary_decode()
         else:
             return column
-
-
-def is_bytes(kind: pa.DataType) -> bool:
-    """Return whether a column holds bytes."""
-    return bool(pt.is_binary(kind) or pt.is_large_binary(kind) or pt.is_fixed_size_binary(kind))
 
 
 def id_values(column: pa.Array, kind: pa.DataType) -> pa.Array:

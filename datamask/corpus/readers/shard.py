@@ -118,6 +118,30 @@ def open_shard(path: str, poll: Poll = no_poll, most_bytes: int | None = None, s
         return Shard(path, stamp[0], reader, facts)
 
 
+def counted_batches(shard: Shard, wanted: Wanted, rows: int, where: str = "") -> Iterator[tuple[int, pa.RecordBatch]]:
+    """Yield the number of rows before it and every batch of what is wanted, which has so many rows.
+
+    Args:
+        wanted: its `poll` is called before every batch too. where: in the file, in an error.
+
+    Raises:
+        InputError: the file is damaged further in, or changed since it was opened.
+        RemoteError: it lies elsewhere, and its store does not answer. Stopped: from `poll`.
+    """
+    done = 0
+    with refusing(shard.path, f"is damaged or was changed while being read{where}"):
+        for batch in shard.batches(wanted):
+            wanted.poll()
+            if not shard.facts.complete:  # a file looked at in part alone goes on behind the rows that are known
+                batch = batch.slice(0, rows - done)
+            if done + batch.num_rows > rows:
+                raise pa.ArrowInvalid("more rows than when it was opened")
+            yield done, batch
+            done += batch.num_rows
+        if done < rows:
+            raise pa.ArrowInvalid("fewer rows than when it was opened")
+
+
 def output_names(paths: Sequence[FilePath], ending: str) -> list[Path]:
     """For each shard the name of a file made of it, below any folder: its path below their common folder, other ending.
 
