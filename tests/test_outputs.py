@@ -175,3 +175,6 @@ def test_duckdb_joins_uuids(tmp_path, monkeypatch):
         assert run("select", "in.parquet", *SELECT, "--output", f"ids{ending}") == 0
         joined = f"select count(*) from 'in.parquet' join 'ids{ending}' using (doc_id)"
         assert duckdb.sql(joined).fetchall() == [(18,)], ending
+    assert run("copies", "in.parquet", "--pairs", "pairs.parquet") == 0
+    pairs = pq.read_schema("pairs.parquet")
+    assert pairs.field("removed").type == pairs.field("kept").type == pa.uuid()

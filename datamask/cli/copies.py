@@ -12,7 +12,7 @@ from datamask.errors import OptionError
 from datamask.options.checks import number_text
 from datamask.options.duplicates import duplicates_named, left_words
 from datamask.runs.store import RunStore
-from datamask.tables import OF_ROWS, write_table
+from datamask.tables import OF_ROWS, with_fields, write_table
 
 HALVINGS = 3
 """Of the corpus, for the sizes below it that are measured."""
@@ -47,7 +47,9 @@ def copies(options: argparse.Namespace) -> int:
         collapse = "exact" if options.exact else number_text(options.cosine)
         found = find_duplicates(corpus, collapse, graph, work=work)
         if options.pairs is not None:
-            write_table(options.pairs, pairs(corpus, found), ids=("removed", "kept"))
+            ids = ("removed", "kept")
+            written = with_fields(pairs(corpus, found), *(corpus.id_field.with_name(name) for name in ids))
+            write_table(options.pairs, written, ids)
         kept = None if options.remove is None else write_kept(corpus, found.kept, options.remove, work)
     if options.json:
         report = {
