@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import html
-import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
 from plotly import graph_objects as go
 
 from datamask import catalogue
 from datamask.analyses.frontier import tables
 from datamask.analyses.frontier.tables import Line
-from datamask.dashboard.drawing import figures, palette, placement, words
+from datamask.dashboard.drawing import figures, palette, words
 from datamask.dashboard.drawing.legend import curve_key, ink
 from datamask.dashboard.tradeoff.geometry import (
     Arrow,
@@ -37,9 +35,6 @@ APART = 0.11
 
 SAME_ARROW = 0.05
 """A far-off point this near to an arrow of its objective has its words there, and no arrow of its own."""
-
-FURNITURE, NARROW = 62, 390
-"""Pixels of the height that numbers and titles take; and of the width that the plane has in a narrow window."""
 
 REACH = 0.2
 """Half the length of the tangent, in shares."""
@@ -108,15 +103,9 @@ def frontier(
     far = _beyond(lines, named, window)
     for end in far:
         _arrow(figure, end, colors.get(end.spots[0].scale, tone.text))
-    _say(
-        figure,
-        [*_points(inside, tone, dark), *_edges(far, colors, tone, dark), *_lambdas(lines, looks, dark)],
-        lines,
-        named,
-        window,
-        height,
-        tone.ground,
-    )
+    said = [*_points(inside, tone, dark), *_edges(far, window, colors, tone, dark), *_lambdas(lines, looks, dark)]
+    for text, x, y, color, align, right, down in said:
+        figures.write(figure, text, x, y, color, align=align, right=right, down=down, ground=tone.ground)
     if chosen is not None and window.holds(chosen.quality, chosen.diversity):
         _price(figure, chosen, tone)
     if here is not None:
@@ -383,85 +372,47 @@ def _arrow(figure: go.Figure, far: _Far, color: str) -> None:
 
 # -- words -------------------------------------------------------------------------------------------------------------
 
-Said = tuple[placement.Words, str]
-"""Words with their colour."""
+Said = tuple[str, float, float, str, str, float, float]
+"""Words, the point they belong to, their color, how they are aligned there, and pixels to the right and down."""
 
 
 def _points(inside: Sequence[Spot], tone: palette.Shades, dark: bool) -> Iterator[Said]:
-    """Of a random subset and of the named points in the window."""
-    yield placement.Words("random", 0.0, 0.0, placement.compass(0.6, -0.6)), ink(tone.random, dark)
-    for spot in inside:
-        # a random draw lies beside the cross that says so
-        if spot.settings.estimator != "random":
-            yield (
-                placement.Words(
-                    spot.label,
-                    spot.quality,
-                    spot.diversity,
-                    (*placement.compass(-1, 0), *placement.rings()),
-                    needed=True,
-                ),
-                tone.text,
-            )
+    """Of a random subset and of the named points in the window; of those near each other the first alone."""
+    yield "random", 0.0, 0.0, ink(tone.random, dark), "left", 9, 12
+    # a random draw lies beside the cross that says so
+    drawn = [spot for spot in inside if spot.settings.estimator != "random"]
+    for place in spaced([(spot.quality, spot.diversity) for spot in drawn], APART / 2):
+        spot = drawn[place]
+        # towards the middle, where there is room
+        align, right = ("right", -10) if spot.quality > 0.5 else ("left", 10)
+        yield spot.label, spot.quality, spot.diversity, tone.text, align, right, 0
 
 
-def _edges(far: Sequence[_Far], colors: Mapping[str, str], tone: palette.Shades, dark: bool) -> Iterator[Said]:
+def _edges(
+    far: Sequence[_Far], window: Window, colors: Mapping[str, str], tone: palette.Shades, dark: bool
+) -> Iterator[Said]:
     for end in filter(lambda end: end.text, far):
         color = ink(colors.get(end.spots[0].scale, tone.text), dark)
-        yield placement.Words(end.text, end.arrow.x, end.arrow.y, placement.rings(), needed=True), color
+        align = "right" if end.arrow.x > (window.x0 + window.x1) / 2 else "left"
+        down = 30 if end.arrow.up > 0 else -30
+        yield end.text, end.arrow.x, end.arrow.y, color, align, 0, down
 
 
 def _lambdas(lines: Sequence[Line], looks: Mapping[str, tuple[str, str, str]], dark: bool) -> Iterator[Said]:
-    """Of some points of each curve: its middle, its beginning, then what is far enough from those."""
-    labelled: dict[str, list[tuple[float, float]]] = {}
+    """Of some points of each curve: its middle, its beginning, then what is far enough from all labelled before."""
+    before: list[tuple[float, float]] = []
     for line in lines:
         means, color = line.means(), looks[line.key][0]
         points = [(quality, diversity) for _, quality, diversity in means]
         ends = [place for place, (lamb, _, _) in enumerate(means) if lamb == 0.5] + [0]
-        # curves of one colour share their labels where they lie on each other
-        before = labelled.setdefault(color, [])
         chosen = spaced([*before, *points], APART, first=[*range(len(before)), *(len(before) + end for end in ends)])
         for place in chosen:
             if place < len(before):
                 continue
             lamb, quality, diversity = means[place - len(before)]
-            yield (
-                placement.Words(f"λ {lamb:g}", quality, diversity, placement.compass(lamb, 1 - lamb)),
-                ink(color, dark),
-            )
-        labelled[color] = [*before, *(points[place - len(before)] for place in chosen if place >= len(before))]
-
-
-def _say(
-    figure: go.Figure,
-    labels: Sequence[Said],
-    lines: Sequence[Line],
-    named: Sequence[Spot],
-    window: Window,
-    height: int,
-    ground: str,
-) -> None:
-    """Put the words where they cover nothing, on a large screen as on a small one; grid lines pass behind them."""
-    tall = (height - FURNITURE) / (window.y1 - window.y0)
-    roads = [(a[1], a[2], b[1], b[2]) for line in lines if line.joined for a, b in itertools.pairwise(line.means())]
-    dots = [
-        (0.0, 0.0),
-        *((spot.quality, spot.diversity) for spots in (*(line.spots for line in lines), named) for spot in spots),
-    ]
-    scales = np.linspace(min(tall, NARROW / (window.x1 - window.x0)), tall, 3)
-    places = placement.around(
-        [label for label, _ in labels],
-        placement.Box(window.x0, window.y0, window.x1, window.y1),
-        scales.tolist(),
-        np.array(roads, float).reshape(-1, 4),
-        dots,
-    )
-    for (label, color), place in zip(labels, places):
-        if place is not None:
-            right, down, align = place
-            figures.write(
-                figure, label.text, label.x, label.y, color, align=align, right=right, down=down, ground=ground
-            )
+            # outside of a curve that falls to the right
+            yield f"λ {lamb:g}", quality, diversity, ink(color, dark), "left", 4 + 6 * lamb, -12 + 8 * lamb
+        before = [*before, *(points[place - len(before)] for place in chosen if place >= len(before))]
 
 
 def _price(figure: go.Figure, spot: Spot, tone: palette.Shades) -> None:

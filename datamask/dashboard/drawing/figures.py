@@ -17,13 +17,16 @@ import numpy as np
 import pandas as pd
 from plotly import graph_objects as go
 
-from datamask.dashboard.drawing import palette, placement, words
+from datamask.dashboard.drawing import palette, words
 
 PERCENT: dict[str, Any] = {"ticksuffix": f"{words.GAP}%"}
 """Of an axis whose values are percentages."""
 
 LINE, NUMBERS = 18, 26
 """Pixels that a line of an axis' title takes, and its numbers."""
+
+LETTER = 5.5
+"""Pixels that a letter of size 12 is wide, on average and rather more."""
 
 DASHES = ("solid", "7px,3px", "2px,2px", "9px,3px,2px,3px", "4px,2px", "1px,3px", "12px,3px", "6px,2px,1px,2px")
 """Of the first, second ... curve of a figure, so that they differ without their colours."""
@@ -129,7 +132,7 @@ def cut(text: object, pixels: float) -> str:
 
 def ended(text: object, pixels: float) -> str:
     """Text that ends by … where it would be wider than so many pixels."""
-    letters, most = str(text), max(int(pixels / placement.LETTER), 2)
+    letters, most = str(text), max(int(pixels / LETTER), 2)
     return letters if len(letters) <= most else letters[: most - 1] + "…"
 
 
