@@ -20,7 +20,7 @@ HALVINGS = 3
 
 def copies(options: argparse.Namespace) -> int:
     """`copies`: the rate at this size and at smaller ones; --remove and --pairs write what is kept and removed."""
-    from datamask.corpus.copies import NEIGHBORS, find_duplicates, pairs, subsample_rate
+    from datamask.corpus.copies import NEIGHBORS, find_duplicates, removed_pairs, subsample_rate
     from datamask.corpus.neighbors import neighbors_for
     from datamask.runs.kept_rows import write_kept
 
@@ -48,7 +48,7 @@ def copies(options: argparse.Namespace) -> int:
         found = find_duplicates(corpus, collapse, graph, work=work)
         if options.pairs is not None:
             ids = ("removed", "kept")
-            written = with_fields(pairs(corpus, found), *(corpus.id_field.with_name(name) for name in ids))
+            written = with_fields(removed_pairs(corpus, found), *(corpus.id_field.with_name(name) for name in ids))
             write_table(options.pairs, written, ids)
         kept = None if options.remove is None else write_kept(corpus, found.kept, options.remove, work)
     if options.json:

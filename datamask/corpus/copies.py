@@ -123,7 +123,7 @@ def find_duplicates(
     return Duplicates(winner, graph.recall, len(judged), left)
 
 
-def pairs(corpus: Corpus, found: Duplicates) -> pa.Table:
+def removed_pairs(corpus: Corpus, found: Duplicates) -> pa.Table:
     """Return a row for each row that is removed, in input order: ``removed`` and ``kept``, ids, and their ``cosine``.
 
     The cosine may lie below that of semantic duplicates where a chain of them leads from one row to the other.
@@ -192,7 +192,7 @@ def _near_winners(
     best = winner = _best(family, corpus.quality, hashes)
     while not ended:
         kept = best == np.arange(len(rows))
-        rows = rows[kept & _may_hide(graph, cosine, features.shape[1])]
+        rows = rows[kept & may_hide(graph, cosine, features.shape[1])]
         if len(rows) < 2:
             break
         needed = (BUILDING_BYTES * NEIGHBORS + (ROUNDED_BYTES + 4) * features.shape[1]) * len(rows)
@@ -209,7 +209,7 @@ def _near_winners(
     return winner
 
 
-def _may_hide(graph: NeighborGraph, cosine: float, dim: int) -> np.ndarray:
+def may_hide(graph: NeighborGraph, cosine: float, dim: int) -> np.ndarray:
     """Where a list may end before a row of at least this cosine: bool ``(n,)``."""
     if graph.k >= len(graph.indices):
         return np.zeros(len(graph.indices), bool)

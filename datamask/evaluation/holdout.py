@@ -21,7 +21,7 @@ from datamask.corpus.corpus import Corpus
 from datamask.corpus.neighbors import NeighborGraph
 from datamask.errors import InputError, OptionError
 from datamask.evaluation.meaning import Meaning
-from datamask.evaluation.measures.copies import NEAR, SIMILARITIES_AT_ONCE
+from datamask.evaluation.measures.copies import NEAR, nearest_cosine
 from datamask.evaluation.measures.words import Words
 from datamask.polling import Poll, no_poll
 
@@ -115,15 +115,6 @@ def near_rows(features: np.ndarray, held: np.ndarray, poll: Poll = no_poll) -> n
         return held
     near: np.ndarray = held | (nearest_cosine(features, features[held], poll) >= NEAR - ROUNDING)
     return near
-
-
-def nearest_cosine(rows: np.ndarray, among: np.ndarray, poll: Poll = no_poll) -> np.ndarray:
-    """Cosine of each row to the nearest of `among`: float64 ``(n,)``. All are compared with all, block by block."""
-    nearest = np.empty(len(rows))
-    for low in range(0, len(rows), step := max(1, SIMILARITIES_AT_ONCE // max(len(among), 1))):
-        poll()
-        nearest[low : low + step] = (rows[low : low + step] @ among.T).max(axis=1)
-    return nearest
 
 
 def own_texts(n: int, words: Words, meaning: Meaning, poll: Poll = no_poll) -> tuple[np.ndarray, np.ndarray]:

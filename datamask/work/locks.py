@@ -89,6 +89,11 @@ class FileLock:
         return True
 
     @property
+    def held(self) -> bool:
+        """Whether this object has the lock."""
+        return self._handle is not None
+
+    @property
     def removed(self) -> bool:
         """Whether the file that is held is no longer the one under the path."""
         try:
@@ -166,8 +171,9 @@ def claimed(target: Path) -> Iterator[None]:
             try:
                 yield
             finally:
-                with contextlib.suppress(OSError):
-                    lock.path.unlink(missing_ok=True)
+                if lock.held:
+                    with contextlib.suppress(OSError):
+                        lock.path.unlink(missing_ok=True)
             return
         finally:
             lock.release()

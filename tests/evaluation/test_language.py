@@ -25,12 +25,18 @@ def ground(tmp_path):
     return ground_of(made_corpus(), tmp_path)
 
 
-def test_held_out_rows_and_their_copies_stay_out_of_training(ground):
-    corpus, words = ground.corpus, ground.words()
+def test_held_out_rows_and_their_copies_stay_out_of_training(tmp_path, rng):
+    """Also where the lists of 64 of a crowd end before the held-out row."""
+    base = made_corpus(500)
+    crowd = rng.normal(size=(1, base.dim)) + 0.01 * rng.normal(size=(300, base.dim))
+    spelled = [*base.metadata["text"].to_pylist(), *(f"one{i} two{i}" for i in range(300))]
+    corpus = corpus_of(np.concatenate([base.features, crowd]), text=spelled)
+    ground = ground_of(corpus, tmp_path)
+    words = ground.words()
     texts = corpus.metadata["text"].to_pylist()
     x = corpus.features.astype(float)
     near = x @ x.T >= 0.95 - 1e-6
-    found = splits(corpus.ids, words, ground.graph())
+    found = splits(corpus, words, ground.graph())
     assert len(found) == SPLITS
     seen: set[int] = set()
     for j, split in enumerate(found):
@@ -39,7 +45,6 @@ def test_held_out_rows_and_their_copies_stay_out_of_training(ground):
         seen |= held
         spelled = {texts[i] for i in held}
         for i in range(len(corpus)):
-            # lists of 64 hold every near-copy here, so the graph sees what all pairs see
             assert split.leaking[i] == (i in held or texts[i] in spelled or bool(near[i, list(held)].any()))
 
 
@@ -50,7 +55,7 @@ def slow(ground, rows: np.ndarray, budget: int, wanted: np.ndarray) -> list[floa
     def text(row: int) -> list[int]:
         return words.tokens[words.starts[row] : words.starts[row + 1]].tolist()
 
-    for split in splits(ground.corpus.ids, words, ground.graph()):
+    for split in splits(ground.corpus, words, ground.graph()):
         order = sorted((row for row in rows.tolist() if not split.leaking[row]), key=lambda row: int(split.order[row]))
         training, left = [], budget
         for row in order:
@@ -80,7 +85,7 @@ def test_the_number_is_the_one_counted_word_by_word(ground, rng):
     budget = min(
         int(lengths[part[~split.leaking[part]]].sum())
         for part in rows.values()
-        for split in splits(ground.corpus.ids, ground.words(), ground.graph())
+        for split in splits(ground.corpus, ground.words(), ground.graph())
     )
     quality = ground.corpus.quality
     wanted = {

@@ -203,7 +203,8 @@ def _values(result: RunResult) -> str:
         label = "mean quality" if name == "quality" else f"diversity ({catalogue.objective(name).label})"
         end = ends.get(name)
         numbers = (value, *((None, None) if end is None else (end.random, end.best)))
-        rows.append(f"| {label} | {' | '.join(map(words.value, numbers))} | {words.percent(shares.get(name), 1)} |")
+        cells = [plain(label), *map(words.value, numbers), words.percent(shares.get(name), 1)]
+        rows.append(f"| {' | '.join(cells)} |")
     head = "| | selected | random subset | best found | share of the way |\n|---|---|---|---|---|\n"
     return head + "\n".join(rows)
 

@@ -48,6 +48,15 @@ def near_copies_inside(
     return has_copy
 
 
+def nearest_cosine(rows: np.ndarray, among: np.ndarray, poll: Poll = no_poll) -> np.ndarray:
+    """Cosine of each row to the nearest of `among`: float64 ``(n,)``. All are compared with all, block by block."""
+    nearest = np.empty(len(rows))
+    for low in range(0, len(rows), step := max(1, SIMILARITIES_AT_ONCE // max(len(among), 1))):
+        poll()
+        nearest[low : low + step] = (rows[low : low + step] @ among.T).max(axis=1)
+    return nearest
+
+
 def near_copy_rate(ground: Ground, selections: Selections, entry: MeasureEntry) -> list[Measured]:
     """Share of members with another member at cosine 0.95 or above."""
     graph, everyone = ground.graph(), ground.everyone()

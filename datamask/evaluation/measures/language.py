@@ -10,12 +10,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-import pyarrow as pa
 
 from datamask.corpus import row_hash
-from datamask.corpus.copies import ROUNDING
+from datamask.corpus.copies import ROUNDING, may_hide
+from datamask.corpus.corpus import Corpus
 from datamask.corpus.neighbors import NeighborGraph
-from datamask.evaluation.measures.copies import NEAR, ROWS_AT_ONCE
+from datamask.evaluation.measures.copies import NEAR, ROWS_AT_ONCE, nearest_cosine
 from datamask.evaluation.measures.entry import MeasureEntry, Selections
 from datamask.evaluation.measures.ground import Ground
 from datamask.evaluation.measures.ngrams import Bigrams
@@ -54,7 +54,7 @@ def cross_entropy(ground: Ground, selections: Selections, entry: MeasureEntry) -
     words = ground.words()
     if words is None:
         return entry.unavailable(selections, "the corpus has no text column")
-    folds = splits(ground.corpus.ids, words, ground.graph(), ground.poll)
+    folds = splits(ground.corpus, words, ground.graph(), ground.poll)
     lengths = words.lengths
     available = {
         name: min(int(lengths[rows[~split.leaking[rows]]].sum()) for split in folds)
@@ -84,10 +84,15 @@ def cross_entropy(ground: Ground, selections: Selections, entry: MeasureEntry) -
     ]
 
 
-def splits(ids: pa.Array, words: Words, graph: NeighborGraph, poll: Poll = no_poll) -> list[Split]:
-    """The five hold-outs, each with the rows that would give it away: itself, near-copies by graph, equal texts."""
+def splits(corpus: Corpus, words: Words, graph: NeighborGraph, poll: Poll = no_poll) -> list[Split]:
+    """The five hold-outs, each with the rows that would give it away: itself, semantic duplicates and equal texts.
+
+    Duplicates are those that either of two rows lists; rows whose lists may end before one are compared all with all.
+    """
+    ids, features = corpus.ids, corpus.features
     fold = (row_hash(ids, 0) % np.uint64(FOLDS)).astype(np.int64)
     first, second = _near_pairs(graph, poll)
+    full = np.flatnonzero(may_hide(graph, NEAR, corpus.dim))
     folds = []
     for j in range(SPLITS):
         poll()
@@ -95,6 +100,8 @@ def splits(ids: pa.Array, words: Words, graph: NeighborGraph, poll: Poll = no_po
         leaking = held | np.isin(words.text_of, words.text_of[held])
         leaking[first[held[second]]] = True
         leaking[second[held[first]]] = True
+        if len(asked := full[held[full]]):
+            leaking[full] |= nearest_cosine(features[full], features[asked], poll) >= NEAR - ROUNDING
         order = row_hash(ids, j + 1)
         rows = np.flatnonzero(held)
         folds.append(Split(rows[np.argsort(order[rows], kind="stable")], leaking, order))

@@ -32,8 +32,7 @@ from datamask.corpus.copies import ROUNDING
 from datamask.corpus.corpus import Corpus
 from datamask.errors import InputError
 from datamask.evaluation.examples import Examples
-from datamask.evaluation.holdout import nearest_cosine
-from datamask.evaluation.measures.copies import NEAR
+from datamask.evaluation.measures.copies import NEAR, nearest_cosine
 from datamask.polling import Poll, no_poll
 
 NEAREST = 8

@@ -12,7 +12,8 @@ from datamask.analyses.ablation.compute import proxy_models
 from datamask.analyses.ablation.compute.kept import NOTHING_KEPT, Kept
 from datamask.analyses.ablation.compute.proxy_models import ProxyModel, cut
 from datamask.errors import InputError
-from datamask.evaluation.holdout import hashed, nearest_cosine
+from datamask.evaluation.holdout import hashed
+from datamask.evaluation.measures.copies import nearest_cosine
 from datamask.evaluation.measures.words import Words
 from datamask.polling import Poll, no_poll
 
