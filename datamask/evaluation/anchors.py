@@ -232,13 +232,13 @@ def _alone(pool: Pool, function: SetFunction | None, size: int, budget: float | 
     """One term alone, on all rows that can be selected at all: under a budget, those that have tokens and fit."""
     terms = () if function is None else (Term("reference", 1.0, function),)
     joint = Joint(pool.quality_under(budget), terms, 0.0)
-    rows = np.arange(len(pool))
-    spent = None
-    if budget is not None:
-        lengths = pool.token_lengths
-        rows = rows[(lengths > 0) & (lengths <= budget)]
-        spent = Budget(lengths[rows], budget, np.zeros(len(rows), dtype=bool))
-    return Problem(joint, size, torch.from_numpy(rows).to(pool.device), pool.ties(0), budget=spent)
+    keep, ordered = np.ones(len(pool), dtype=bool), function is not None and function.ordered
+    if budget is None:
+        return Problem(joint, size, pool.rows(keep, ordered), pool.ties(0))
+    lengths = pool.token_lengths
+    rows = pool.rows((lengths > 0) & (lengths <= budget), ordered)
+    spent = Budget(lengths[rows.cpu().numpy()], budget, np.zeros(len(rows), dtype=bool))
+    return Problem(joint, size, rows, pool.ties(0), budget=spent)
 
 
 @dataclass(frozen=True)

@@ -118,7 +118,7 @@ class PairwiseMethod(LiveMethod):
     def __init__(self, posed: PosedProblem, config: SelectionConfig, path: LambdaPath) -> None:
         super().__init__(posed, config, path)
         features, problem = self.term.function_of(Pairwise).features, posed.problem
-        self._rows = features if len(problem.eligible) == problem.joint.n else features[problem.eligible]
+        self._rows = features if problem.unreduced else features[problem.eligible]
 
     def solve(self, problem: Problem, lamb: float, poll: Poll) -> Solution:
         near = self.path.nearest(lamb, lambda solved: solved.dual)

@@ -6,6 +6,7 @@ import contextlib
 import warnings
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -189,6 +190,8 @@ class Pool:
                     lists = tensor(indices).to(self.device), tensor(similarities).to(self.device)
                     exact = graph.exact
                 function = objective.bind_polled(self.features, lists, exact, self._work.poll)
+                if function.ordered:
+                    function.order_by(self._order)
                 if k and graph.listed is not None:
                     function.list_by(graph.indices, graph.listed, 2 * graph.move, graph.highest_unlisted())
                 self._functions[key] = function
@@ -213,6 +216,20 @@ class Pool:
             )
         what = f"Objective {name!r} on {n:,} rows"
         return ledger().reserve(0 if on_gpu else needed, what, poll=self._work.poll)
+
+    def rows(self, keep: np.ndarray, ordered: bool) -> Tensor:
+        """The rows of a mask ``(n,)``, int64.
+
+        Args:
+            ordered: whether an objective is `SetFunction.ordered`: then by the hashes of their ids, else rising.
+        """
+        kept = torch.from_numpy(keep).to(self.device)
+        return self._order[kept[self._order]] if ordered else kept.nonzero().squeeze(1)
+
+    @cached_property
+    def _order(self) -> Tensor:
+        """The rows by the hashes of their ids, int64 ``(n,)``."""
+        return self.ties(0).argsort(stable=True)
 
     def ties(self, seed: int) -> Tensor:
         """int64 ``(n,)``: cuts equal scores by a hash of (seed, id), whatever the order of the rows."""

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from datamask import catalogue
+from datamask import catalogue, objectives
 from datamask.config import SelectionConfig
 from datamask.corpus.copies import Duplicates
 from datamask.errors import InputError, OptionError
@@ -254,4 +254,4 @@ def _eligible(
             f"{' and '.join(given)} {'leaves' if len(given) == 1 else 'leave'} {count - size + to_select:,} of "
             f"{n:,} rows{beside}, but {to_select:,} are to be selected; leave out fewer rows, or lower --select_ratio"
         )
-    return torch.from_numpy(keep.nonzero()[0]).to(pool.device)
+    return pool.rows(keep, any(objectives.load(name).ordered for name, _ in config.terms))

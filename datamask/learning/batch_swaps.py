@@ -25,35 +25,33 @@ LEAST_GAIN = 1e-9
 def batch_swaps(problem: Problem, mask: Tensor, poll: Poll, trace: Trace = no_trace) -> Tensor:
     """Swap as long as the exact joint value rises, bool ``(n,)``."""
     joint, size = problem.joint, problem.size
-    may = torch.zeros_like(mask)
-    may[problem.eligible] = True
-    fixed = problem.pinned
+    rows, fixed = problem.eligible, problem.pinned[problem.eligible]
     value, swap_count = joint.evaluate(mask, poll).joint, 0
     size = size if problem.budget is None else int(mask.sum())
     width = min(size, len(problem.eligible) - size)
     for _ in range(ROUNDS):
         quality, diversity = joint.final_marginals(mask, poll)
         gain = joint.lamb * quality + (1 - joint.lamb) * diversity
-        score = gain.clone()
-        score[problem.eligible] = problem.priority(gain[problem.eligible])
-        pairs = min(width, int(mask.sum()), int((may & ~mask).sum()))
-        inside = score.masked_fill(~mask | fixed, torch.inf).topk(pairs, largest=False)
-        outside = score.masked_fill(mask | ~may, -torch.inf).topk(pairs)
+        score, chosen = problem.priority(gain[rows]), mask[rows]
+        pairs = min(width, int(chosen.sum()), int((~chosen).sum()))
+        inside = score.masked_fill(~chosen | fixed, torch.inf).topk(pairs, largest=False)
+        outside = score.masked_fill(chosen, -torch.inf).topk(pairs)
         promising = outside.values > inside.values
         count = min(width, int(promising.sum()))
         if count <= 1:
-            trial = _best_move(problem, mask, may, score, gain, poll)
+            trial = _best_move(problem, mask, score, gain, poll)
             if trial is None:
                 break
             count = 1
         elif problem.budget is not None:
             # the rest of the members first, then whoever adds most per token, those that left last
-            order = score.masked_fill(mask, torch.inf).index_fill(0, inside.indices[:count], -torch.inf)
-            trial = problem.subset(order[problem.eligible])
+            trial = problem.subset(
+                score.masked_fill(chosen, torch.inf).index_fill(0, inside.indices[:count], -torch.inf)
+            )
         else:
             trial = mask.clone()
-            trial[inside.indices[:count]] = False
-            trial[outside.indices[:count]] = True
+            trial[rows[inside.indices[:count]]] = False
+            trial[rows[outside.indices[:count]]] = True
             if problem.limited and not problem.allowed(trial):
                 width = count // 2
                 continue
@@ -69,28 +67,26 @@ def batch_swaps(problem: Problem, mask: Tensor, poll: Poll, trace: Trace = no_tr
     return mask
 
 
-def _best_move(problem: Problem, mask: Tensor, may: Tensor, score: Tensor, gain: Tensor, poll: Poll) -> Tensor | None:
+def _best_move(problem: Problem, mask: Tensor, score: Tensor, gain: Tensor, poll: Poll) -> Tensor | None:
     """The mask after the best single swap among the worst members and the best others; None if none promises a gain.
 
     Under a budget one row may also come in alone, or leave alone.
 
     Args:
-        may: bool ``(n,)``, eligible. score: ``(n,)``, who is looked at. gain: ``(n,)``, marginals on the run's scale.
+        score: ``(m,)``, by eligible row, who is looked at. gain: ``(n,)``, marginals on the run's scale.
     """
-    joint, budget = problem.joint, problem.budget
+    joint, budget, chosen = problem.joint, problem.budget, mask[problem.eligible]
     poll()
-    members, others = int(mask.sum()), int((may & ~mask).sum())
-    worst = score.masked_fill(~mask, torch.inf).topk(min(PAIRS, members), largest=False).indices
-    best = score.masked_fill(mask | ~may, -torch.inf).topk(min(PAIRS, others)).indices
+    members, others = int(chosen.sum()), int((~chosen).sum())
+    inside = score.masked_fill(~chosen, torch.inf).topk(min(PAIRS, members), largest=False).indices
+    outside = score.masked_fill(chosen, -torch.inf).topk(min(PAIRS, others)).indices
+    worst, best = problem.eligible[inside], problem.eligible[outside]
     change = gain[best][:, None] - gain[worst][None, :]
     for term in joint.counting:
         second = term.function.interaction_at(mask, worst, best, problem.size)
         if second is not None:
             change = change + (1 - joint.lamb) * term.weight * term.scale.slope * second
     if (limits := problem.limits) is not None:
-        position = torch.empty(joint.n, dtype=torch.int64, device=mask.device)
-        position[problem.eligible] = torch.arange(len(problem.eligible), device=mask.device)
-        inside, outside, chosen = position[worst], position[best], mask[problem.eligible]
         change = change.masked_fill(~limits.swappable(inside, outside, chosen), -torch.inf)
         if budget is not None:
             alone = torch.where(budget.addable(outside, chosen), gain[best], -torch.inf)

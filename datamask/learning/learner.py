@@ -70,6 +70,7 @@ class Learner(Estimator, abc.ABC):
         self.learning_rates = required(config.max_lr, "max_lr"), required(config.min_lr, "min_lr")
         self.evaluate_every = max(1, self.total_steps // EVALUATIONS)
         self._cut = problem.cut if problem.limited else None
+        self._moved = slice(None) if problem.unreduced else problem.eligible
         if problem.limited and self.partial < 1:
             raise OptionError(
                 f"--pin, --quota, --given and --budget need --partial 1, got {self.partial:g}: a batch "
@@ -130,9 +131,9 @@ class Learner(Estimator, abc.ABC):
             joint = problem.joint.batch(problem.eligible[where], size)
         else:
             size, joint = problem.size, problem.joint
-            moved = slice(None) if m == joint.n else problem.eligible
+            moved = self._moved
         masks = gumbel_top_k(state.logits[where], size, self.masks_per_step, generator, poll, self._cut)
-        if b == m < joint.n:
+        if b == m and not isinstance(moved, slice):
             # rows that may not be selected still belong to the pool: facility wants them covered
             whole = torch.zeros(len(masks), joint.n, dtype=torch.bool, device=self.device)
             whole[:, moved] = masks

@@ -101,7 +101,7 @@ class PairwiseDual:
         where not all rows are eligible, they are copied without it."""
         joint, size = problem.joint, problem.size
         term = next(iter(joint.counting), None)
-        whole = len(problem.eligible) == joint.n
+        whole = problem.unreduced
         self.problem = problem
         slope = 0.0 if term is None else (1 - joint.lamb) * term.weight * term.scale.slope
         self.kappa = slope / (size * (size - 1))

@@ -47,7 +47,7 @@ class Moments:
 
     def __init__(self, function: DiSF, mask: Tensor, poll: Poll = no_poll) -> None:
         self.y, d = function.y, function.d
-        members = mask.nonzero().squeeze(1)
+        members = function.members(mask)
         self.size = len(members)
         self.first, self.second = self.y.new_zeros(d), self.y.new_zeros(d, d)
         for part in chunks(self.size, ELEMENTS_AT_ONCE // (4 * d)):

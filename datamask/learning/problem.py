@@ -20,7 +20,8 @@ class Problem:
     Attributes:
         joint: the objective on the whole pool of n samples.
         size: S; under a budget the number of rows of average length that fill it, which is a guide and no rule.
-        eligible: int64 ``(m,)``, the rows that may be selected (all, less pruning and collapsed copies); m > S.
+        eligible: int64 ``(m,)``, the rows that may be selected (all, less pruning and collapsed copies); m > S. What is
+            drawn goes by their order.
         ties: int64 ``(n,)``, cuts equal scores (hash of seed and id).
         features: float32 ``(n, d)``, the pool's rows of unit length, for baselines that look past the objective.
         column: float64 ``(n,)``, one quality column, higher is better, where `top-quality:COLUMN` names it.
@@ -46,6 +47,11 @@ class Problem:
     def limited(self) -> bool:
         """Whether more than the number S restricts the selection."""
         return self.limits is not None
+
+    @property
+    def unreduced(self) -> bool:
+        """Whether the eligible rows are all rows, in their order."""
+        return torch.equal(self.eligible, torch.arange(self.joint.n, device=self.eligible.device))
 
     @property
     def pinned(self) -> Tensor:

@@ -47,6 +47,9 @@ class SetFunction(abc.ABC):
     drawn: bool = False
     """Whether the random end of its scale is the mean over subsets that hashes of the ids draw."""
 
+    ordered: bool = False
+    """Whether it is solved on rows in the order of their ids, so that their order in the corpus decides nothing."""
+
     quadratic: bool = True
     """Whether the concave function, where there is one, is at most quadratic in the weights."""
 
@@ -115,6 +118,9 @@ class SetFunction(abc.ABC):
             error: how far from the product of the rows the cosine of any pair may be, at most.
             unlisted: float64 ``(n,)``, the highest product that a row may have with one that it does not list.
         """
+
+    def order_by(self, order: Tensor) -> None:  # noqa: B027 - most need none
+        """Add rows up in this order, int64 ``(n,)``, whatever their numbers; overridden where `ordered`."""
 
     @abc.abstractmethod
     def gains(self, mask: Tensor, poll: Poll = no_poll) -> Tensor:
@@ -225,7 +231,7 @@ class CountingRows(SetFunction):
     """
 
     def __init__(self, inner: SetFunction) -> None:
-        self.inner, self.n, self.device = inner, inner.n, inner.device
+        self.inner, self.n, self.device, self.ordered = inner, inner.n, inner.device, inner.ordered
 
     @classmethod
     def bind(

@@ -28,11 +28,16 @@ class DiSF(SetFunction):
     correlations are mostly noise. The divisor stays ``d (d - 1)`` with dead dimensions in it.
 
     The pool is standardised once, which changes no correlation and keeps the float32 sums well conditioned.
+
+    Swaps of second order go other ways where a sum is rounded otherwise, so rows are added up in an order of their ids.
     """
+
+    ordered = drawn = True
 
     def __init__(self, standardised: Tensor) -> None:
         """Args: standardised: ``(n, d)``, pool mean 0 and sd 1 (0 for dead dimensions)."""
         self.y = standardised
+        self._order: Tensor | None = None
         self.n, self.d = standardised.shape
         self.device = standardised.device
         self.pairs = max(self.d * (self.d - 1), 1)
@@ -50,9 +55,23 @@ class DiSF(SetFunction):
     def bind_polled(cls, features: Tensor, lists: tuple[Tensor, Tensor] | None, exact_lists: bool, poll: Poll) -> DiSF:
         return cls(standardise(features, poll))
 
+    def order_by(self, order: Tensor) -> None:
+        self._order = order
+
+    def members(self, masks: Tensor) -> Tensor:
+        """The members of masks, bool ``(..., n)``, one mask after another, each in the order: int64."""
+        if self._order is None:
+            return masks.nonzero()[:, -1]
+        return self._order[masks[..., self._order].nonzero()[:, -1]]
+
+    def _parts(self, count: int) -> list[slice] | list[Tensor]:
+        """All rows in their order, so many at a time."""
+        parts = chunks(self.n, count)
+        return parts if self._order is None else [self._order[part] for part in parts]
+
     def values(self, masks: Tensor, poll: Poll = no_poll) -> Tensor:
         size = int(masks[0].sum())
-        members = masks.nonzero()[:, 1].view(len(masks), size)
+        members = self.members(masks).view(len(masks), size)
         out = torch.empty(len(masks), device=self.device)
         for part in chunks(len(masks), ELEMENTS_AT_ONCE // (4 * self.d * max(size, self.d))):
             poll()
@@ -76,7 +95,7 @@ class DiSF(SetFunction):
             off = correlation - torch.diag(correlation.diagonal())
             w = (correlation * off).sum(1)
             factor = -2.0 / ((float(mask.sum()) - 1) * self.pairs)
-            for part in chunks(self.n, ELEMENTS_AT_ONCE // (4 * self.d)):
+            for part in self._parts(ELEMENTS_AT_ONCE // (4 * self.d)):
                 poll()
                 z = (self.y[part] - mean) * scale
                 total[part] += factor * ((z @ off).mul_(z).sum(1) - z.square_() @ w)
@@ -86,7 +105,7 @@ class DiSF(SetFunction):
         self, mask: Tensor, dtype: torch.dtype = torch.float32, poll: Poll = no_poll
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Correlation ``(d, d)``, mean ``(d,)`` and inverse sd ``(d,)`` (0 where flat) of the members."""
-        members = mask.nonzero().squeeze(1)
+        members = self.members(mask)
         size = len(members)
         mean = torch.zeros(self.d, dtype=dtype, device=self.device)
         second = torch.zeros(self.d, self.d, dtype=dtype, device=self.device)
@@ -126,7 +145,7 @@ class DiSF(SetFunction):
         row_sums = squared.sum(1)
         alive = (scale > 0).to(dtype)
         out = torch.empty(self.n, dtype=dtype, device=self.device)
-        for part in chunks(self.n, ELEMENTS_AT_ONCE // (8 * self.d)):
+        for part in self._parts(ELEMENTS_AT_ONCE // (8 * self.d)):
             poll()
             z = (self.y[part].to(dtype) - mean) * scale
             inside = mask[part]

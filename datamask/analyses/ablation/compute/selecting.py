@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from datamask import learning
@@ -67,7 +66,8 @@ def select_all(
     terms = tuple(
         Term(term.name, term.weight, pool.function(term.name, size), term.scale) for term in whole.problem.joint.terms
     )
-    ties, eligible = pool.ties(config.seed), torch.arange(len(pool), device=pool.device)
+    ordered = any(term.function.ordered for term in terms)
+    ties, eligible = pool.ties(config.seed), pool.rows(np.ones(len(pool), bool), ordered)
     selections = []
     for lamb in lambdas:
         poll()
