@@ -95,16 +95,26 @@ def polish_on_own_scale(problem: Problem, mask: Tensor, poll: Poll = no_poll, tr
     joint, few = problem.joint, problem.joint.n <= FEW_ROWS
     grouped = problem.rules is not None and len(problem.rules.low) > 1
 
+    last = 0
+
+    def counted(point: TracePoint) -> None:
+        nonlocal last
+        last = int(point.metrics["swaps"])
+        trace(point)
+
     def better(best: Tensor, start: Tensor, trace: Trace) -> Tensor:
         swapped, swap_count = own_scale_swaps(problem, start, poll, trace)
         if few or grouped:
             swapped = batch_swaps(problem, swapped, poll, _counting_from(swap_count, trace))
         return max(best, swapped, key=lambda candidate: joint.evaluate(candidate, poll).joint)
 
-    best = better(mask, mask, trace)
+    best = better(mask, mask, counted)
     if few and joint.lamb > 0:
         diversity = replace(problem, joint=Joint(joint.quality, joint.terms, 0.0, joint.quality_scale))
-        best = better(best, own_scale_swaps(diversity, mask, poll)[0], no_trace)
+        second = better(best, own_scale_swaps(diversity, mask, poll)[0], no_trace)
+        if swaps := int((second & ~best).sum()):  # what is traced ends at what is returned
+            trace(TracePoint({"swaps": last + swaps}, second))
+        best = second
     return best
 
 
