@@ -35,10 +35,10 @@ if str(ROOT) not in sys.path:
 
 from datamask.ablation.question import GREEDY, SIMPLE, AblationQuestion  # noqa: E402 - after the path
 from datamask.config import CorpusConfig, RunConfig, SelectionConfig  # noqa: E402
+from datamask.corpus import open_corpus  # noqa: E402
 from datamask.corpus.corpus import Corpus  # noqa: E402
 from datamask.corpus.embedders.contract import METADATA_KEY, Embedder, metadata_of, unit_rows  # noqa: E402
 from datamask.corpus.embedders.model2vec import Model2Vec  # noqa: E402
-from datamask.corpus.opening import open_corpus  # noqa: E402
 from datamask.corpus.preparation import feature_array  # noqa: E402
 from datamask.files import replacing_folder, write_text  # noqa: E402
 from datamask.work.stored import StoredResult  # noqa: E402

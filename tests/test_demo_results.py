@@ -9,9 +9,9 @@ import torch
 
 from datamask.analyses.ablation.compute.kept import NOTHING_KEPT
 from datamask.analyses.ablation.compute.targets import plan
+from datamask.corpus import open_corpus
 from datamask.corpus.density import local_density
 from datamask.corpus.neighbors import build_neighbors
-from datamask.corpus.opening import open_corpus
 from datamask.dashboard.data import demo
 from datamask.dashboard.linked import topics
 from datamask.dashboard.map import map_layout

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from datamask.config import CorpusConfig
-from datamask.corpus.opening import open_corpus
+from datamask.corpus import open_corpus
 from datamask.corpus.quality_rules import RULES
 from datamask.errors import StoreError
 from datamask.files import replacing_folder

@@ -11,7 +11,7 @@ job, in the order a feature row passes them:
 | `row_plan`, `sampling` | which rows: uniform samples by hash, joins with side shards, the row limit |
 | `reading`, `decode` | Arrow buffers into preallocated arrays |
 | `checks`, `quality`, `metadata` | valid rows, unit features, fingerprint; quality sums; all other columns |
-| `opening`, `inspection`, `corpus` | the whole of it; a look beforehand; what comes out |
+| `opening`, `in_memory`, `inspection`, `corpus` | the whole of it; what `open_corpus` takes; a look beforehand; what comes out |
 | `first_rows` | a first look: the first rows of some shards, in seconds, whatever the size |
 | `centered` | the same rows with the mean of the features taken away |
 | `shared_corpora` | the few corpora a process holds open |
@@ -31,8 +31,8 @@ Importing this package, or any of these modules but `kernels` and `preparation`,
 
 from datamask.corpus.corpus import Corpus, Provenance
 from datamask.corpus.first_rows import FirstLook, first_look
+from datamask.corpus.in_memory import open_corpus
 from datamask.corpus.inspection import Inspection, inspect_inputs
-from datamask.corpus.opening import open_corpus
 from datamask.corpus.sampling import default_row_limit, row_hash
 
 __all__ = [

@@ -1,18 +1,25 @@
-"""Tables in memory as shards: what a DataFrame, a Table or arrays hold is read by the code that reads files."""
+"""`open_corpus` and what it takes: paths, and tables in memory, which are shards to the code that reads files."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import os
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from datamask.config import CorpusConfig
+from datamask.corpus.corpus import Corpus
+from datamask.corpus.opening import read_corpus
 from datamask.corpus.readers.contract import FileFacts, Reader, Wanted
 from datamask.corpus.readers.shard import Shard
 from datamask.corpus.shards import Source
 from datamask.errors import InputError
+from datamask.options import CORPUS_OPTIONS
+from datamask.options.checks import check_known
 from datamask.polling import Poll, no_poll
+from datamask.work.context import Report, Work
 
 PATH = "table"
 """What stands for the name of a file in messages and in ids that are made."""
@@ -24,6 +31,86 @@ ARRAYS = {"ids": "id", "features": "feature_arr", "quality": "quality_score", "t
 """Arrays of `open_corpus` -> the columns that they become, known by these names."""
 
 KINDS = "a pandas or polars DataFrame, a pyarrow Table or RecordBatch, a datasets.Dataset or a dict of arrays"
+
+
+EXPECTED = f"open_corpus needs a path or several, {KINDS} or arrays"
+
+
+def open_corpus(
+    source: Any = None,
+    *,
+    ids: Any = None,
+    features: Any = None,
+    quality: Any = None,
+    texts: Any = None,
+    tokens: Any = None,
+    progress: Report | None = None,
+    should_stop: Callable[[], bool] | None = None,
+    row_limit: int | None = None,
+    **options: Any,
+) -> Corpus:
+    """Read shards or a table in memory, check the rows, and scale the features to unit length.
+
+    Args:
+        source: a file, folder, glob or address, or several of them; a `CorpusConfig`; a pandas or polars DataFrame, a
+            pyarrow Table or a `datasets.Dataset`; a dict of arrays. None: the arrays that follow.
+        ids: N ids, integers or strings. None: they are made of the number of the row.
+        features: ``(N, d)``, an embedding per row. With a `source`, other shards that hold the features.
+        quality: N scores.
+        texts: N texts, which may be left out.
+        tokens: N counts of tokens, which may be left out.
+        progress: called with a share from 0 to 1 and a few words, from this thread.
+        should_stop: polled from this thread about ten times a second; True stops.
+        row_limit: maximum number of rows if ``config.rows`` is None. None: as many as fit in a quarter of the memory. A
+            larger corpus is sampled uniformly by hash, and ``provenance.notes`` says so.
+        **options: settings of `CorpusConfig` such as ``id_column="doc_id"``; not beside a `CorpusConfig`.
+
+    Returns:
+        N rows in input order, with ids, quality, features ``(N, d)`` and metadata.
+
+    Raises:
+        InputError: a file, column, row or argument is invalid; the sentence names it.
+        RemoteError: a store does not answer.
+        NoRoomError: there is not enough free memory.
+        Stopped: `should_stop` returned True.
+
+    Examples:
+        >>> import pandas as pd
+        >>> from datamask import open_corpus
+        >>> corpus = open_corpus("sample_data/tiny")
+        >>> corpus.features.shape[0] == len(corpus)
+        True
+        >>> rows = pd.DataFrame({"doc": ["a", "b"], "score": [1.0, 2.0], "embedding": [[0.1, 0.9], [0.8, 0.2]]})
+        >>> open_corpus(rows, id_column="doc").ids.to_pylist()
+        ['a', 'b']
+    """
+    arrays = {"ids": ids, "quality": quality, "texts": texts, "tokens": tokens}
+    given = [name for name, values in arrays.items() if values is not None]
+    work = Work.of(should_stop, progress)
+    if source is None:
+        if features is None and not given:
+            raise InputError(f"{EXPECTED}, got nothing")
+        config, table = _config((PATH,), options), table_of_arrays({**arrays, "features": features})
+        return read_corpus(config, work, row_limit=row_limit, main=source_of(table))
+    if given:
+        raise InputError(f"{', '.join(given)} and a source exclude each other; put the columns into the table")
+    if hasattr(features, "__array__"):
+        raise InputError("features must be paths beside a source, got an array; put it into the table as a column")
+    options |= {} if features is None else {"features": features}
+    if isinstance(source, CorpusConfig):
+        if options:
+            raise InputError(f"{', '.join(options)} must stand in the CorpusConfig that is given")
+        return read_corpus(source, work, row_limit=row_limit)
+    paths = [source] if isinstance(source, (str, os.PathLike)) else source
+    if isinstance(paths, (list, tuple)) and all(isinstance(path, (str, os.PathLike)) for path in paths):
+        return read_corpus(_config(tuple(paths), options), work, row_limit=row_limit)
+    return read_corpus(_config((PATH,), options), work, row_limit=row_limit, main=source_of(table_of(source, EXPECTED)))
+
+
+def _config(inputs: tuple[str | os.PathLike[str], ...], options: dict[str, Any]) -> CorpusConfig:
+    """The settings of a corpus, from words of a caller."""
+    check_known(options, [name for name in CORPUS_OPTIONS if name != "inputs"], "open_corpus")
+    return CorpusConfig(tuple(os.fspath(path) for path in inputs), **options)
 
 
 def table_of(data: Any, expected: str = f"rows must be {KINDS}") -> pa.Table:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +16,6 @@ from datamask.corpus import checks, decode
 from datamask.corpus.columns import OPTIONS, Columns, require, resolve
 from datamask.corpus.corpus import Corpus, Provenance
 from datamask.corpus.embedders.contract import embedder_note
-from datamask.corpus.in_memory import KINDS, MEMORY, PATH, source_of, table_of, table_of_arrays
 from datamask.corpus.metadata import assemble, metadata_bytes, metadata_names
 from datamask.corpus.quality import check_sum, ranks_within, weighted_sum
 from datamask.corpus.readers.kinds import inner_type, value_type
@@ -30,11 +27,9 @@ from datamask.corpus.sampling import default_row_limit
 from datamask.corpus.shards import Source, open_source, pieces, read_piece, reading_threads
 from datamask.errors import InputError, NoRoomError
 from datamask.memory import give_back, memory_bytes
-from datamask.options import CORPUS_OPTIONS
-from datamask.options.checks import check_known
 from datamask.polling import Poll, no_poll
 from datamask.storage.address import file_name
-from datamask.work.context import UNWATCHED, Report, Work
+from datamask.work.context import UNWATCHED, Work
 from datamask.work.ledger import FREED_BYTES, in_words, ledger
 
 LOOK_SHARE = 0.3
@@ -57,87 +52,8 @@ FLOATS = {"halffloat": "float16", "float": "float32", "double": "float64", "stri
 DIM_ROWS = 64
 """Rows by which d is told."""
 
-EXPECTED = f"open_corpus needs a path or several, {KINDS} or arrays"
-
 CHECKED = 0.25
 """Checking a byte of features takes so much of the time of reading one."""
-
-
-def open_corpus(
-    source: Any = None,
-    *,
-    ids: Any = None,
-    features: Any = None,
-    quality: Any = None,
-    texts: Any = None,
-    tokens: Any = None,
-    progress: Report | None = None,
-    should_stop: Callable[[], bool] | None = None,
-    row_limit: int | None = None,
-    **options: Any,
-) -> Corpus:
-    """Read shards or a table in memory, check the rows, and scale the features to unit length.
-
-    Args:
-        source: a file, folder, glob or address, or several of them; a `CorpusConfig`; a pandas or polars DataFrame, a
-            pyarrow Table or a `datasets.Dataset`; a dict of arrays. None: the arrays that follow.
-        ids: N ids, integers or strings. None: they are made of the number of the row.
-        features: ``(N, d)``, an embedding per row. With a `source`, other shards that hold the features.
-        quality: N scores.
-        texts: N texts, which may be left out.
-        tokens: N counts of tokens, which may be left out.
-        progress: called with a share from 0 to 1 and a few words, from this thread.
-        should_stop: polled from this thread about ten times a second; True stops.
-        row_limit: maximum number of rows if ``config.rows`` is None. None: as many as fit in a quarter of the memory. A
-            larger corpus is sampled uniformly by hash, and ``provenance.notes`` says so.
-        **options: settings of `CorpusConfig` such as ``id_column="doc_id"``; not beside a `CorpusConfig`.
-
-    Returns:
-        N rows in input order, with ids, quality, features ``(N, d)`` and metadata.
-
-    Raises:
-        InputError: a file, column, row or argument is invalid; the sentence names it.
-        RemoteError: a store does not answer.
-        NoRoomError: there is not enough free memory.
-        Stopped: `should_stop` returned True.
-
-    Examples:
-        >>> import pandas as pd
-        >>> from datamask import open_corpus
-        >>> corpus = open_corpus("sample_data/tiny")
-        >>> corpus.features.shape[0] == len(corpus)
-        True
-        >>> rows = pd.DataFrame({"doc": ["a", "b"], "score": [1.0, 2.0], "embedding": [[0.1, 0.9], [0.8, 0.2]]})
-        >>> open_corpus(rows, id_column="doc").ids.to_pylist()
-        ['a', 'b']
-    """
-    arrays = {"ids": ids, "quality": quality, "texts": texts, "tokens": tokens}
-    given = [name for name, values in arrays.items() if values is not None]
-    work = Work.of(should_stop, progress)
-    if source is None:
-        if features is None and not given:
-            raise InputError(f"{EXPECTED}, got nothing")
-        config, table = _config((PATH,), options), table_of_arrays({**arrays, "features": features})
-        return read_corpus(config, work, row_limit=row_limit, table=table)
-    if given:
-        raise InputError(f"{', '.join(given)} and a source exclude each other; put the columns into the table")
-    if hasattr(features, "__array__"):
-        raise InputError("features must be paths beside a source, got an array; put it into the table as a column")
-    options |= {} if features is None else {"features": features}
-    if isinstance(source, CorpusConfig):
-        if options:
-            raise InputError(f"{', '.join(options)} must stand in the CorpusConfig that is given")
-        return read_corpus(source, work, row_limit=row_limit)
-    paths = [source] if isinstance(source, (str, os.PathLike)) else source
-    if isinstance(paths, (list, tuple)) and all(isinstance(path, (str, os.PathLike)) for path in paths):
-        return read_corpus(_config(tuple(paths), options), work, row_limit=row_limit)
-    return read_corpus(_config((PATH,), options), work, row_limit=row_limit, table=table_of(source, EXPECTED))
-
-
-def _config(inputs: tuple[str | os.PathLike[str], ...], options: dict[str, Any]) -> CorpusConfig:
-    """The settings of a corpus, from words of a caller."""
-    check_known(options, [name for name in CORPUS_OPTIONS if name != "inputs"], "open_corpus")
-    return CorpusConfig(tuple(os.fspath(path) for path in inputs), **options)
 
 
 def read_corpus(
@@ -145,19 +61,21 @@ def read_corpus(
     work: Work = UNWATCHED,
     *,
     row_limit: int | None = None,
-    table: pa.Table | None = None,
+    main: Source | None = None,
     beside: Collection[str] | None = None,
 ) -> Corpus:
-    """Do what `open_corpus` does, as a part of other work.
+    """Read the rows of a corpus, check them, and scale the features to unit length; see `in_memory.open_corpus`.
 
     Args:
-        table: rows in memory, in place of the inputs of `config`.
+        config: files, columns and rows. work: told and asked.
+        row_limit: as there.
+        main: rows in memory, in place of the inputs of `config`.
         beside: names of the columns that are read beside ids, features, quality and tokens. None: all.
 
     Raises:
         InputError, RemoteError, NoRoomError: as there. Stopped: from `work.poll`.
     """
-    sources = open_sources(config, work.part(0.0, LOOK_SHARE), table=table)
+    sources = open_sources(config, work.part(0.0, LOOK_SHARE), main=main)
     columns = resolve_columns(config, sources)
     if beside is not None:
         within = [] if config.quality_within is None else [config.quality_within]
@@ -374,12 +292,12 @@ def used_line(sources: dict[str, Source], columns: Columns, dim: int) -> str:
 
 
 def open_sources(
-    config: CorpusConfig, work: Work = UNWATCHED, limit: int | None = None, table: pa.Table | None = None
+    config: CorpusConfig, work: Work = UNWATCHED, limit: int | None = None, main: Source | None = None
 ) -> dict[str, Source]:
     """The shards of ``--input`` and, where given, of ``--features`` and ``--scores``, by a look at each file.
 
     Args:
-        limit: look at so many files at most. table: rows in memory in place of ``--input``.
+        limit: look at so many files at most. main: rows in memory in place of ``--input``.
 
     Raises:
         InputError: a file is missing or of another format, or there are no rows.
@@ -387,8 +305,8 @@ def open_sources(
     """
     given = {name: paths for name, paths in config.paths.items() if paths}
     return {
-        name: source_of(table)
-        if table is not None and name == "input"
+        name: main
+        if main is not None and name == "input"
         else open_source(name, paths, work.part(place / len(given), (place + 1) / len(given)), limit, config.split)
         for place, (name, paths) in enumerate(given.items())
     }
@@ -566,7 +484,7 @@ def finish(config: CorpusConfig, main: Source, columns: Columns, plan: RowPlan, 
         columns=columns.as_dict(),
         dropped=dropped,
         notes=(*columns.notes, *plan.notes, *notes),
-        config=None if main.shards[0].reader is MEMORY else config,
+        config=None if isinstance(main.shards[0].facts.inside, pa.Table) else config,
         unread=unread,
         id_field=column_id_field(main, columns.id, columns.made_ids).with_type(ids.type),
     )

@@ -56,7 +56,7 @@ def wants_all_rows(run: Run, poll: Poll = no_poll) -> bool:
     """Whether a run selects from all rows of a corpus out of core: scratch was asked for, or they do not fit.
 
     Raises:
-        InputError, RemoteError, Stopped: as `datamask.corpus.opening.open_corpus`.
+        InputError, RemoteError, Stopped: as `datamask.corpus.open_corpus`.
     """
     selection = run.config.selection
     if run.whole is not None or selection.scratch_dir is not None:

@@ -11,12 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse.csgraph import connected_components
 
-from datamask.corpus import copies, equal_rows, row_hash
+from datamask.corpus import copies, equal_rows, open_corpus, row_hash
 from datamask.corpus.copies import ROUNDING, find_duplicates, near_copy_rate, subsample_rate
 from datamask.corpus.density import local_density
 from datamask.corpus.equal_rows import equal_features, exact_families
 from datamask.corpus.neighbors import NeighborGraph, build_neighbors
-from datamask.corpus.opening import open_corpus
 from datamask.errors import InputError, OptionError
 from datamask.options.duplicates import left_words
 from tests.making.pools import corpus_of

@@ -10,7 +10,7 @@ import torch
 
 from datamask import select
 from datamask.config import CorpusConfig
-from datamask.corpus.opening import open_corpus
+from datamask.corpus import open_corpus
 from datamask.learning.newton import PairwiseDual
 from datamask.learning.settled import settled_by_pairwise
 from tests.learning.test_newton import make

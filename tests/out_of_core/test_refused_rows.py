@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from datamask.config import CorpusConfig, QualityColumn
-from datamask.corpus.opening import open_corpus
+from datamask.corpus import open_corpus
 from datamask.corpus.shards import open_source
 from datamask.errors import InputError
 from datamask.out_of_core.scratch_writing import write_scratch

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from datamask.config import CorpusConfig, QualityColumn
-from datamask.corpus.opening import open_corpus
+from datamask.corpus import open_corpus
 from datamask.corpus.sampling import row_hash
 from datamask.errors import InputError, OptionError, Stopped, StoreError
 from datamask.files import replacing

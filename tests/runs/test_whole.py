@@ -18,7 +18,7 @@ import pytest
 from datamask.api import select
 from datamask.cli import main
 from datamask.config import CorpusConfig, RunConfig, SelectionConfig
-from datamask.corpus.opening import open_corpus
+from datamask.corpus import open_corpus
 from datamask.errors import InputError, OptionError, StoreError
 from datamask.options import Quota
 from datamask.out_of_core import scratch_writing, solvers

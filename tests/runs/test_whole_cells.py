@@ -9,7 +9,7 @@ import pytest
 from datamask import measured
 from datamask.cli.output import summary_text
 from datamask.config import CorpusConfig, RunConfig, SelectionConfig
-from datamask.corpus.opening import open_corpus
+from datamask.corpus import open_corpus
 from datamask.errors import OptionError
 from datamask.learning import facility_solver
 from datamask.runs.attempt import attempt
