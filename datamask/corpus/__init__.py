@@ -11,7 +11,8 @@ job, in the order a feature row passes them:
 | `row_plan`, `sampling` | which rows: uniform samples by hash, joins with side shards, the row limit |
 | `reading`, `decode` | Arrow buffers into preallocated arrays |
 | `checks`, `quality`, `metadata` | valid rows, unit features, fingerprint; quality sums; all other columns |
-| `opening`, `in_memory`, `inspection`, `corpus` | the whole of it; what `open_corpus` takes; a look beforehand; what comes out |
+| `opening`, `inspection`, `corpus` | the whole of it; a look beforehand; what comes out |
+| `in_memory` | `open_corpus`: paths, tables and arrays |
 | `first_rows` | a first look: the first rows of some shards, in seconds, whatever the size |
 | `centered` | the same rows with the mean of the features taken away |
 | `shared_corpora` | the few corpora a process holds open |

@@ -95,7 +95,7 @@ class SharedCorpora:
                 self._slots.move_to_end(key)
                 slot.used = time.monotonic()
             if opens:
-                return self._open(key, slot, config, work, row_limit, beside)
+                return self._open(key, slot, config, work, row_limit, None if key == whole else beside)
             while not slot.finished.wait(0.1):
                 work.poll()
                 work.report(slot.share, slot.what)
