@@ -36,7 +36,7 @@ LOOK_SHARE = 0.3
 """Share of the whole that the look at files takes which must be read to their end for it."""
 
 ID_BYTES = 32
-"""Of a row, where only its id is read, about."""
+"""Of an id, or of a value of another column, about."""
 
 ROW_BYTES = 96
 """Of a row other than features, ids and metadata: lengths, norms, flags, its place, the hash and order of its id."""
@@ -208,7 +208,6 @@ class Look:
     Attributes:
         rows: of all shards. fitting: that are opened at most, were no number given. dim: d.
         columns: role -> name of the column, or names; None: there is none.
-        row_bytes: of a row's ids and metadata in memory, about.
         used: the columns in one line (`used_line`). notes: which splits are read.
     """
 
@@ -216,7 +215,6 @@ class Look:
     fitting: int
     dim: int
     columns: dict[str, str | None]
-    row_bytes: int
     used: str
     notes: tuple[str, ...] = ()
 
@@ -237,16 +235,8 @@ def look_at(config: CorpusConfig, poll: Poll = no_poll) -> Look:
         "length": columns.length,
         "text": columns.text,
     }
-    row_bytes = metadata_bytes(main, columns.feature if columns.feature_from == "input" else None, dim)
-    return Look(
-        main.rows,
-        _fitting_rows(main, columns, dim),
-        dim,
-        roles,
-        row_bytes,
-        used_line(sources, columns, dim),
-        main.notes,
-    )
+    used = used_line(sources, columns, dim)
+    return Look(main.rows, _fitting_rows(main, columns, dim), dim, roles, used, main.notes)
 
 
 def _shares(sources: dict[str, Source], dim: int, most: int) -> tuple[float, float, float]:

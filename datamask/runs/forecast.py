@@ -16,7 +16,7 @@ from datamask import catalogue
 from datamask.config import RunConfig, SelectionConfig
 from datamask.corpus.list_length import list_length
 from datamask.corpus.neighbors import search_for
-from datamask.corpus.opening import Look, look_at
+from datamask.corpus.opening import ID_BYTES, Look, look_at
 from datamask.corpus.threads import thread_count
 from datamask.errors import StoreError
 from datamask.files import existing_parent
@@ -124,7 +124,8 @@ def _in_memory(selection: SelectionConfig, look: Look, n: int, size: int) -> tup
     solving = phases[GRAPH] + SOLVED * (sum(phases.values()) - phases[GRAPH])
     seconds = LOADING_SECONDS + look.rows * (READ_SECONDS + READ_DIM_SECONDS * look.dim) + solving
     # features as they are read, and a second time for the objective or, rounded, for the graph
-    memory = LIBRARY_BYTES + n * (8 * look.dim + look.row_bytes + ROW_BYTES)
+    beside = ID_BYTES * (1 + len(selection.beside))
+    memory = LIBRARY_BYTES + n * (8 * look.dim + beside + ROW_BYTES)
     disk = n * WRITTEN_BYTES
     if graph:
         memory += n * listed * ENTRY_BYTES

@@ -60,6 +60,14 @@ def test_a_sample_a_budget_and_a_refusal(corpus, capsys):
         forecast(RunConfig(config, SelectionConfig.from_options(objective="disf", scratch_dir="scratch")))
 
 
+def test_texts_take_no_memory_of_a_run(corpus):
+    run = RunConfig(CorpusConfig(("rows.parquet",)), SelectionConfig.from_options(objective="pairwise"))
+    without = forecast(run).memory_bytes
+    texts = pa.array([f"{row} " * 2_000 for row in range(ROWS)])
+    pq.write_table(pq.read_table("rows.parquet").append_column("story", texts), "rows.parquet")
+    assert forecast(run).memory_bytes == without
+
+
 def test_a_longer_time_is_told_with_the_options_that_accept_it(corpus, capsys, monkeypatch):
     monkeypatch.setattr("datamask.corpus.opening.default_row_limit", lambda *_, **__: 1000)
     monkeypatch.setattr("datamask.cli.beyond_memory.MOST_MINUTES", 0.0)
