@@ -15,8 +15,8 @@ by `ROUNDING`, across their own direction, so `PairwiseDual.upper_bound` adds to
 subtracted, which magnifies that: there the bound is one of the centered rows as they are.
 
 D has kinks, so the steps are taken on a smoothed one: the top S become ``p = sigmoid((g - tau) / mu)`` with tau set by
-sum p = S, and mu falls while the steps succeed. The Hessian is the Gram matrix of the rows near the threshold, some
-hundreds. Frank-Wolfe mixes one vertex a step and slows down at about 1e-4 of the scale; here 10 to 20 steps reach
+sum p = S, and mu falls while the steps succeed. The Hessian is the covariance of the rows near the threshold, some
+hundreds; no matrix is formed, since some ten products with these rows solve a step at any width. Frank-Wolfe mixes one vertex a step and slows down at about 1e-4 of the scale; here 10 to 20 steps reach
 1e-5, and fewer from the solution of a nearby lambda. At the end all but some hundred rows have a weight of 0 or 1, and
 those few are rounded with care.
 """
@@ -32,7 +32,7 @@ from torch import Tensor
 
 from datamask.learning.problem import Problem
 from datamask.learning.rounding import Part, swap_near
-from datamask.objectives.pairwise import Pairwise, products, row_parts, weighted_sum
+from datamask.objectives.pairwise import ELEMENTS_AT_ONCE, Pairwise, products, weighted_sum
 from datamask.polling import Poll, no_poll
 
 STEPS = 60
@@ -49,8 +49,9 @@ ROUNDING = 1.001 * 2.0**-23
 """How far a row of unit length may lie from the one it was made from: once rounded when it was read, once when it was
 scaled, each number by at most ``2^-24`` of itself. The 1.001 covers lengths that are 1 to rounding only."""
 
-RIDGE = 1e-14
-"""Least smoothing of a step, as a share of what curves the dual; with less its equations may have no solution."""
+STEP_ERROR, MOST_PRODUCTS = 1e-3, 300
+"""Of a step's equations, what may be left; and after how many products with the rows near the threshold they are left
+as they are: a step half solved still leads down."""
 
 FLAT = 1e-12
 """Spread of g in units of g, below which it is rounding: all rows are alike."""
@@ -206,24 +207,8 @@ class PairwiseDual:
     def advance(self, point: DualPoint, poll: Poll = no_poll) -> DualPoint:
         """One damped Newton step on the smoothed dual; after a whole one, mu falls."""
         g = self.scores(point.products)
-        spread = point.weights * (1 - point.weights)
-        near = (spread > DECIDED).nonzero().squeeze(1)
-        parts = row_parts(len(near), len(point.y))
-        # many rows are far from the threshold still, and a step among them need not be exact
-        share = spread[near].to(torch.float64 if len(parts) <= 1 else torch.float32)
-        mean = torch.zeros_like(point.y)
-        gram = torch.zeros(len(mean), len(mean), dtype=torch.float64, device=mean.device)
-        for part in parts:
-            poll()
-            rows = self.x[near[part]].to(share)
-            mean += (rows.T @ share[part]).double()
-            gram += ((rows * share[part][:, None]).T @ rows).double()
-        if len(near):  # where every row is decided the dual is as good as linear
-            gram -= torch.outer(mean, mean) / float(share.sum())
         residual = weighted_sum(self.x, self.lengths, point.weights, poll) - point.y
-        smooth = point.mu / (2 * self.kappa)
-        gram.diagonal().add_(max(smooth, RIDGE * float(gram.trace())))
-        step = torch.linalg.solve(gram, smooth * residual)
+        step = self._newton_step(point.weights, residual, point.mu / (2 * self.kappa), poll)
         along = products(self.x, self.lengths, step, poll)
         value = self._smoothed(point.y, g, point.mu, point.tau)
         slope = -2 * self.kappa * float(residual @ step)
@@ -239,6 +224,37 @@ class PairwiseDual:
             share_of_step /= 2
         mu = max(point.mu / MU_FALL, LAST_MU * _spread(g)) if share_of_step == 1.0 else point.mu
         return self._weighed(y, after_step, mu, tau, poll)
+
+    def _newton_step(self, weights: Tensor, residual: Tensor, smooth: float, poll: Poll) -> Tensor:
+        """v, float64 ``(d,)``, with ``(smooth + H) v = smooth residual`` to `STEP_ERROR`, by conjugate gradients.
+
+        H is the covariance of the rows by the weights ``p (1 - p)``, which is never formed: a few products with the
+        rows near the threshold do, since its spectrum falls fast and `smooth` lifts what is left of it.
+        """
+        spread = weights * (1 - weights)
+        near = (spread > DECIDED).nonzero().squeeze(1)
+        x = self.x
+        if 2 * len(near) < len(x):  # else a copy would take as much memory as the features
+            x, spread = x[near], spread[near]
+        # many rows are far from the threshold still, and a step among them need not be exact
+        dtype = torch.float64 if x.numel() <= ELEMENTS_AT_ONCE else torch.float32
+        x, spread = x.to(dtype), spread.to(dtype)
+        center = spread @ x / spread.sum().clamp_min(torch.finfo(dtype).tiny)
+        step, left = torch.zeros_like(residual), smooth * residual
+        direction, square = left, float(left @ left)
+        enough = STEP_ERROR**2 * square
+        for _ in range(MOST_PRODUCTS):
+            if square <= enough:
+                break
+            poll()
+            along = direction.to(dtype)
+            share = spread * (x @ along - center @ along)
+            curved = (share @ x - share.sum() * center).double() + smooth * direction
+            length = square / float(direction @ curved)
+            step, left = step + length * direction, left - length * curved
+            square, before = float(left @ left), square
+            direction = left + (square / before) * direction
+        return step
 
     def upper_bound(
         self, y: Tensor, poll: Poll = no_poll, rounding: float = ROUNDING, along: Tensor | None = None
