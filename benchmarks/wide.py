@@ -2,13 +2,13 @@
 
     python -m benchmarks.wide --work FOLDER --base COMMIT [--lifted PATH] [--rounds 3] [--only PART ...] [--output FILE]
 
-A part is CORPUS ROWSxDIMENSIONS OBJECTIVE, such as ``made 600x4096 pairwise``; each is kept in the output as it is done,
-and not done again. The corpora:
+A part is CORPUS ROWSxDIMENSIONS OBJECTIVE, such as ``made 600x4096 pairwise``; each is kept in the output as it is
+done, and not done again. The corpora:
 
-- ``made``, ``made flat``: made rows whose singular values fall as i^-0.6 over all dimensions, in 200 clusters of unequal
-  size, with a common offset. The second has a smaller offset and closer clusters.
-- ``lifted``: the rows of PATH, a folder of shards in the paper's columns, under a random rotation into more dimensions,
-  with 5 % noise.
+- ``made``, ``made flat``: made rows whose singular values fall as i^-0.6 over all dimensions, in 200 clusters of
+  unequal size, with a common offset. The second has a smaller offset and closer clusters.
+- ``lifted``: the rows of PATH, a folder of shards in the paper's columns, under a random rotation into more
+  dimensions, with 5 % noise.
 
 Both trees select in turn, from an empty cache, at ratio 0.3 and lambda 0.5: CPU seconds of the command, and the values
 of the selection.

@@ -236,21 +236,19 @@ def concave(bench: Bench) -> str:
         or _differs(
             "the slope of concave along its gradient", float(gradient @ step), (ahead[0] - behind[0]) / 2, 1e-3, 1e-9
         )
-        or _on_the_way(bench, at_mask, value_at_mask, gradient)
+        or ("" if not bench.function.quadratic else _bent_evenly(bench, at_mask, value_at_mask, gradient))
     )
 
 
-def _on_the_way(bench: Bench, start: Tensor, value_there: float, gradient: Tensor) -> str:
-    """What a line search is told of the way to another mask, a third of it, is what concave says there."""
+def _bent_evenly(bench: Bench, start: Tensor, value_there: float, gradient: Tensor) -> str:
+    """A quadratic concave is, a third of the way to another mask, what its ends and its gradient say."""
     function, end, share = bench.function, bench.masks[1].double(), 0.3
     expected, last = function.concave(torch.lerp(start, end, share), S), function.concave(end, S)
     if expected is None or last is None:
         return "concave must have a value at all inclusion weights, got None between two masks"
-    if not function.quadratic:
-        return _differs("along", function.along(start, end, S)(share), expected[0], 1e-4)
     slope = float(gradient @ (end - start))
     told = value_there + share * slope + share * share * (last[0] - value_there - slope)
-    must = "concave must be quadratic in the weights, or `quadratic` be False and `along` be there; as a quadratic it"
+    must = "concave must be quadratic in the weights, or `quadratic` be False; as a quadratic it"
     return _differs(must, told, expected[0], 1e-4)
 
 

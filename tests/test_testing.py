@@ -56,12 +56,6 @@ class CurvedUnsaid(Vendi):
     quadratic = True
 
 
-class StraightWay(Vendi):
-    def along(self, start, end, size, poll=lambda: None):
-        first, last = (self.concave(weights, size, poll)[0] for weights in (start, end))
-        return lambda share: first + share * (last - first)
-
-
 class HalfASwap(Pairwise):
     def interaction(self, inside, outside, size):
         return 2 * super().interaction(inside, outside, size)
@@ -96,7 +90,6 @@ class Breaks(Pairwise):
         (Optimistic, "concave", "expected"),
         (ConcaveOnMasksAlone, "concave", "at all inclusion weights, got None"),
         (CurvedUnsaid, "concave", "must be quadratic in the weights"),
-        (StraightWay, "concave", "along expected"),
         (HalfASwap, "interaction", "of a swap"),
         (NeverStops, "polls", "gains must call poll"),
         (Tampers, "value", "work on copies"),

@@ -16,9 +16,9 @@ subtracted, which magnifies that: there the bound is one of the centered rows as
 
 D has kinks, so the steps are taken on a smoothed one: the top S become ``p = sigmoid((g - tau) / mu)`` with tau set by
 sum p = S, and mu falls while the steps succeed. The Hessian is the covariance of the rows near the threshold, some
-hundreds; no matrix is formed, since some ten products with these rows solve a step at any width. Frank-Wolfe mixes one vertex a step and slows down at about 1e-4 of the scale; here 10 to 20 steps reach
-1e-5, and fewer from the solution of a nearby lambda. At the end all but some hundred rows have a weight of 0 or 1, and
-those few are rounded with care.
+hundreds; no matrix is formed, since some ten products with these rows solve a step at any width. Frank-Wolfe mixes one
+vertex a step and slows down at about 1e-4 of the scale; here 10 to 20 steps reach 1e-5, and fewer from the solution of
+a nearby lambda. At the end all but some hundred rows have a weight of 0 or 1, and those few are rounded with care.
 """
 
 from __future__ import annotations

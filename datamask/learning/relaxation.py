@@ -7,7 +7,8 @@ Where every term has a concave function F of inclusion weights that equals f on 
 
 (the Frank-Wolfe gap; Jaggi 2013). The maximum is the sum of the S largest entries of g over the eligible rows (under
 the rules, where there are any). Where F is at most quadratic, the line search is exact and the gradient after a step is
-a mix of two known ones: a step costs one evaluation at the vertex. Else the best share of the way is searched for.
+a mix of two known ones: a step costs one evaluation at the vertex. Else a share of the way is tried that most steps end
+at, and another where F's slope there says that it is far too short or too long: one evaluation more in ten steps.
 Under a token budget the maximum runs over fractional selections too (`datamask.learning.budget`), and is no smaller for
 that.
 """
@@ -25,17 +26,22 @@ from datamask.learning.problem import Problem
 from datamask.objectives.joint import Values
 from datamask.polling import Poll, no_poll
 
-SEARCHED = 1e-4
-"""Of a step's way, to which a line search is exact."""
+FIRST_SHARE = 1.3
+"""Of the way that a step tries first, times the number of steps: what exact line searches end at once they are ten."""
+
+FLAT, SEARCHED, TRIALS = 0.4, 1e-4, 20
+"""A line search ends where the slope is below this share of the first one, where it has found the place to this share
+of the way, or after so many trials."""
 
 
 @dataclass(frozen=True)
 class Iterate:
-    """Inclusion weights p ``(n,)``, the gradient of F there ``(n,)`` and F(p); float64."""
+    """Inclusion weights p ``(n,)``, the gradient of F there ``(n,)`` and F(p), float64; the steps that led there."""
 
     weights: Tensor
     gradient: Tensor
     value: float
+    steps: int = 0
 
 
 def relaxable(problem: Problem, without: Sequence[str] = ()) -> bool:
@@ -91,12 +97,9 @@ def advance(problem: Problem, iterate: Iterate, poll: Poll = no_poll) -> tuple[I
     gap = float(iterate.gradient @ (vertex - iterate.weights))
     if gap <= 0:
         return iterate, gap
-    line = problem.joint.along(iterate.weights, vertex, problem.size, poll)
-    if line is None:
+    if problem.joint.quadratic:
         return mixed(iterate, vertex, gap, *concave(problem, vertex, poll, wide=False)), gap
-    weights = torch.lerp(iterate.weights, vertex, highest(line))
-    value, gradient = concave(problem, weights, poll, wide=False)
-    return Iterate(weights, gradient, value), gap
+    return _searched(problem, iterate, vertex, gap, poll), gap
 
 
 def bounded(
@@ -125,12 +128,27 @@ def bounded(
     return iterate, min(upper_bound(problem, each, poll) for each in (proving, iterate.weights))
 
 
-def highest(line: Callable[[float], float]) -> float:
-    """Where a concave function on [0, 1] is highest, to `SEARCHED` of the way."""
-    # the import takes half a second, and most selections search along no line
-    from scipy.optimize import minimize_scalar
-
-    return float(minimize_scalar(lambda share: -line(share), bounds=(0.0, 1.0), options={"xatol": SEARCHED}).x)
+def _searched(problem: Problem, iterate: Iterate, vertex: Tensor, gap: float, poll: Poll) -> Iterate:
+    """A point between an iterate and a vertex where F is nearly as high as anywhere between them."""
+    way, share = vertex - iterate.weights, min(1.0, FIRST_SHARE / (iterate.steps + 1))
+    low, rising = 0.0, gap  # the best share lies between these two, where the slopes are these
+    high, falling = 1.0, math.nan
+    for _ in range(TRIALS):
+        weights = iterate.weights + share * way
+        value, gradient = concave(problem, weights, poll, wide=False)
+        slope = float(gradient @ way)
+        enough = abs(slope) <= FLAT * gap and value >= iterate.value
+        if enough or high - low <= SEARCHED or (share == 1.0 and slope > 0):
+            break
+        if slope > 0:
+            low, rising = share, slope
+        else:
+            high, falling = share, slope
+        if math.isnan(falling):  # too short still: as far as the slope's fall so far says
+            share = min(1.0, share * max(2.0, gap / max(gap - slope, SEARCHED * gap)))
+        else:
+            share = low + (high - low) * rising / (rising - falling)
+    return Iterate(weights, gradient, value, iterate.steps + 1)
 
 
 def mixed(iterate: Iterate, vertex: Tensor, gap: float, value: float, gradient: Tensor) -> Iterate:
@@ -146,17 +164,23 @@ def mixed(iterate: Iterate, vertex: Tensor, gap: float, value: float, gradient: 
         iterate.weights + share * (vertex - iterate.weights),
         iterate.gradient + share * (gradient - iterate.gradient),
         iterate.value + share * gap + share * share * bend,
+        iterate.steps + 1,
     )
 
 
-def rounded(problem: Problem, iterate: Iterate, poll: Poll = no_poll) -> tuple[Tensor, Values]:
-    """The better of the two roundings, by the gradient and by the weights: a mask ``(n,)`` and its exact values.
+def rounded(
+    problem: Problem, iterate: Iterate, poll: Poll = no_poll, by_gradient: bool = True
+) -> tuple[Tensor, Values]:
+    """The rounding by the weights, or that by the gradient if it is better: a mask ``(n,)`` and its exact values.
 
     At the optimum all but some d samples are decided by the gradient; with more degrees of freedom than that (DiSF has
     d^2 / 2) many weights stay fractional, and the weights round better.
     """
     roundings = []
-    for scores in (problem.priority(iterate.gradient[problem.eligible]), iterate.weights[problem.eligible]):
+    by = [iterate.weights[problem.eligible]]
+    if by_gradient:
+        by.insert(0, problem.priority(iterate.gradient[problem.eligible]))
+    for scores in by:
         mask = problem.subset(scores)
         roundings.append((mask, problem.joint.evaluate(mask, poll)))
     return max(roundings, key=lambda rounding: rounding[1].joint)

@@ -36,6 +36,13 @@ Polish = Callable[[Problem, Tensor, Poll, Trace], Tensor]
 CLOSED = 1e-6
 """Gap, on the run's scale, at which there is nothing left to find."""
 
+IDLE_STEPS, PROGRESS = 12, 1e-5
+"""Steps of Frank-Wolfe end, too, when so many in a row have raised the best rounding by no more than this each: where
+many weights stay fractional, as with second moments, the gap never closes."""
+
+FIRST_STEPS = 4
+"""Of Frank-Wolfe, whose gradient rounds better than their weights may; after more, the weights do."""
+
 
 class RelaxedSteps(Estimator, abc.ABC):
     """One way to solve a problem in inclusion weights. The state's logits are no logits: see the module.
@@ -201,14 +208,20 @@ class FrankWolfeSteps(RelaxedSteps):
         else:
             weights = torch.zeros(self.problem.joint.n, dtype=torch.float64, device=self.device)
             weights[self.problem.eligible] = state.logits
-            iterate = begin(self.problem, weights, poll)
+            iterate = replace(begin(self.problem, weights, poll), steps=state.step)
             self._reached = (state.step, iterate)
-        after, gap = advance(self.problem, iterate, poll)
-        mask, values = rounded(self.problem, iterate, poll)
-        self._reached = (state.step + 1, after)
-        return self.stepped(
-            state, after.weights[self.problem.eligible], mask, values, gap <= CLOSED, iterate.value + max(gap, 0.0)
-        )
+        iterate_after, gap = advance(self.problem, iterate, poll)
+        mask, values = rounded(self.problem, iterate, poll, by_gradient=state.step < FIRST_STEPS)
+        self._reached = (state.step + 1, iterate_after)
+        weights, solved = iterate_after.weights[self.problem.eligible], gap <= CLOSED
+        after, record = self.stepped(state, weights, mask, values, solved, iterate.value + max(gap, 0.0))
+        idle = state.quiet + 1 if values.joint <= state.best_joint + PROGRESS else 0
+        return replace(after, quiet=IDLE_STEPS + 1 if solved else idle), record
+
+    def finished(self, state: State) -> str | None:
+        if state.quiet == IDLE_STEPS:
+            return f"the best rounding has stood still for {IDLE_STEPS} steps"
+        return super().finished(replace(state, quiet=int(state.quiet > IDLE_STEPS)))
 
     def inclusion(self, state: State, poll: Poll = no_poll) -> Tensor | None:
         """Under a budget the tokens of the weights fill it, as a selection's do: up to the longest row less."""

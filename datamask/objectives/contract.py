@@ -13,7 +13,6 @@ A set function is bound to a pool. Masks are boolean tensors on the pool's devic
 from __future__ import annotations
 
 import abc
-from collections.abc import Callable
 
 import numpy as np
 import torch
@@ -154,7 +153,7 @@ class SetFunction(abc.ABC):
     ) -> tuple[float, Tensor] | None:
         """Value and gradient ``(n,)`` at inclusion weights of a concave function that equals f on masks.
 
-        Where it is more than quadratic in the weights, `quadratic` must be False and `along` be there.
+        Where it is more than quadratic in the weights, `quadratic` must be False.
 
         Args:
             weights: ``(n,)`` in [0, 1], adding up to about `size`.
@@ -165,20 +164,6 @@ class SetFunction(abc.ABC):
             None where there is no such smooth function; then there is no Frank-Wolfe bound either.
         """
         return None
-
-    def along(self, start: Tensor, end: Tensor, size: int, poll: Poll = no_poll) -> Callable[[float], float]:
-        """The concave function on the way from some weights to others, for Frank-Wolfe's line search.
-
-        Args:
-            start, end: ``(n,)``, as the weights of `concave`.
-
-        Returns:
-            From a share of the way in [0, 1] to the value there, to float32 rounding.
-
-        Raises:
-            NotImplementedError: two values and a gradient tell a quadratic one; nobody asks for it.
-        """
-        raise NotImplementedError("`along` must be there where `quadratic` is False")
 
     def interaction(self, inside: Tensor, outside: Tensor, size: int) -> Tensor | None:
         """What `final_marginals` miss of a swap: ``f(U - j + i) - f(U) = D_i - D_j + I_ij`` exactly.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
@@ -200,36 +200,10 @@ class Joint:
             gradient = gradient + weight * given[1].double()
         return value, gradient
 
-    def along(self, start: Tensor, end: Tensor, size: int, poll: Poll = no_poll) -> Callable[[float], float] | None:
-        """The function of `concave` on the way from weights ``(n,)`` to others, by the share of the way.
-
-        Returns:
-            None where it is quadratic: then two values and a gradient tell it.
-        """
-        curved = [term for term in self.counting if not term.function.quadratic]
-        if not curved:
-            return None
-        names = [term.name for term in curved]
-        ends = [self.concave(weights, size, poll, wide=False, without=names) for weights in (start, end)]
-        if ends[0] is None or ends[1] is None:
-            raise ValueError("every counting term must be concave in inclusion weights; ask `relaxable` first")
-        (first, gradient), (last, _) = ends[0], ends[1]
-        slope = float(gradient @ (end - start))
-        bend = last - first - slope
-        parts = [
-            (
-                (1 - self.lamb) * term.weight * term.scale.slope,
-                term.scale.zero,
-                term.function.along(start, end, size, poll),
-            )
-            for term in curved
-        ]
-
-        def value(share: float) -> float:
-            quadratic = first + share * slope + share * share * bend
-            return quadratic + sum(weight * (raw(share) - zero) for weight, zero, raw in parts)
-
-        return value
+    @property
+    def quadratic(self) -> bool:
+        """Whether the function of `concave` is at most quadratic in the weights."""
+        return all(term.function.quadratic for term in self.counting)
 
     @property
     def counting(self) -> tuple[Term, ...]:

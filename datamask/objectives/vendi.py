@@ -192,16 +192,6 @@ class Vendi(SetFunction):
         slope = self._spectral(axes, -logs[:, None], dtype, poll, lambda product, part: product[:, 0])
         return value, (slope - self.price) * share
 
-    def along(self, start: Tensor, end: Tensor, size: int, poll: Poll = no_poll) -> Callable[[float], float]:
-        """From the moments of both ends; no value looks at a row again."""
-        first, last = (self.moment(self.shares(size) * weights, torch.float32, poll) for weights in (start, end))
-
-        def value(share: float) -> float:
-            poll()
-            return self.value_of(torch.lerp(first, last, share))
-
-        return value
-
     def interaction_at(self, mask: Tensor, inside: Tensor, outside: Tensor, size: int) -> Tensor:
         """``integral of log(1 + u_i u_j phi_ij^2 / ((1 + u_i phi_ii) (1 - u_j phi_jj))) ds``."""
         quadrature, share = QUADRATURES[torch.float64], self.shares(int(mask.sum()))

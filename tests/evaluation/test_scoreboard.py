@@ -208,6 +208,7 @@ def test_it_can_be_stopped_anywhere(corpus, selections, cache):
         nonlocal polls
         polls += 1
 
+    scoreboard(corpus, selections, cache, device="cpu")  # finds what is kept: graph and ends
     scoreboard(corpus, selections, cache, device="cpu", poll=count)
     assert polls > 50
     for at in np.linspace(1, polls // 2, 6).astype(int):
