@@ -89,7 +89,7 @@ def test_a_warm_run_obeys_the_new_rules_is_no_worse_and_takes_fewer_steps(
         after, before = (run.status().to_dict()["summary"] for run in (warm, cold))
         assert after["calibrated"]["joint"] >= before["calibrated"]["joint"] - AS_GOOD
         if before["steps"] == 60:
-            assert after["steps"] == 20 and warm.metrics()["step"][0] == 41
+            assert after["steps"] <= 20 and warm.metrics()["step"][0] == 41
         else:
             assert after["steps"] <= before["steps"] + IDLE_STEPS  # Newton's, which end where so many lead nowhere
 
