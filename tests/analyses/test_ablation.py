@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from datamask.ablation import wording
 from datamask.ablation.question import AblationQuestion
 from datamask.ablation.steering import MODELS
 from datamask.analyses.ablation import ablation_job, chart, tables
@@ -68,7 +69,15 @@ def test_one_target_is_dots_with_intervals_and_the_best_simple_baseline():
     best = table[table["than best simple"] == "the best"]
     assert best["method"].tolist() == [result.methods[result.comparisons.best_simple[0]].label]
     assert best["to best simple"].tolist() == [""]
-    assert table["loss"].is_monotonic_increasing and table["method"].tolist()[0] == "Top quality"
+    order = result.means[:, 0].argsort(kind="stable")
+    assert table["method"].tolist() == [result.methods[place].label for place in order]
+    assert table["loss"].tolist() == pytest.approx(result.means[order, 0].tolist())
+    for row, place in zip(table.to_dict("records"), order, strict=True):
+        difference = result.to_random(place, 0)
+        told = "" if difference is None else wording.amount(difference)
+        assert row["to random"] == told and (row["than random"] or "level") == (
+            "level" if difference is None else difference.verdict
+        )
     early = made_result(ROBUST[:, :1], seeds=3)
     names = [part.name for part in chart.interval_rows(tables.cells(early), early.unit, "").data]
     assert names == ["no interval yet"]

@@ -109,32 +109,6 @@ def test_before_anything_is_solved_it_stands_at_the_run_and_offers_to(page, open
         assert not parcels(page(corpus=opened.key, run=run.id))["slider"]["answers"]
 
 
-@pytest.mark.parametrize("objective", ["pairwise", "facility"])
-def test_one_lambda_has_one_answer_on_map_run_and_frontier(page, opened, store, mapped, objective):
-    for lamb in (0.3, 0.37):  # one of the solved lambdas, and one between
-        run = ran(store, opened, objective=objective, estimator="relaxed", lamb=lamb)
-        behind = prepared(opened, run)
-        sent = parcels(page(corpus=opened.key, run=run.id))
-        own = next(point for point in sent["lambdas"]["points"] if point["lamb"] == lamb)
-        # the run's own: its rows, and the numbers that it reports and that are its dot on the frontier
-        spot = spots.spot_of(run)
-        reported = [words.percent(share, 1) for share in (spot.quality, spot.diversity)]
-        assert [own["quality"], own["diversity"]] == reported and own["run"]
-        selected = run.rows(["selected"])["selected"].to_numpy()
-        place = sent["lambdas"]["points"].index(own)
-        assert np.array_equal(of_rows(sent["lambdas"], sent["ground"]["rows"])[place], selected)
-        # selected anew there, beside another run: the same worth, or more where the run is not proved best
-        other = ran(store, opened, objective=objective, estimator="relaxed", lamb=0.8)
-        sent = parcels(at(page(corpus=opened.key, run=other.id), lamb))
-        anew = sent["slider"]["current"]
-        assert anew["lamb"] == lamb
-        answer = behind.answer(lamb, LONG)
-        worth = lamb * spot.quality + (1 - lamb) * spot.diversity
-        assert worth - 5e-4 <= answer.joint <= worth + spot.gap + 1e-6
-        shown = [words.percent(share, 1) for share in (answer.quality, answer.diversity)]
-        assert [anew["quality"].removeprefix("≥ "), anew["diversity"].removeprefix("≥ ")] == shown
-
-
 def test_a_lambda_that_was_let_go_is_selected_for_itself(page, opened, store, mapped):
     run = ran(store, opened, objective="pairwise", estimator="relaxed", lamb=0.5)
     behind = prepared(opened, run)

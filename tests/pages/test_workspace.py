@@ -277,7 +277,7 @@ def test_export_gives_the_run_again_at_its_own_lambda(page, opened, store, mappe
     summed_up = moved.markdown[-1].value.replace("\\", "")
     assert "The selection keeps 60 of 240 rows" in summed_up and "in no run folder yet" in summed_up
     own = page("pages/export.py", corpus=opened.key, run=run.id, **{"lambda": "0.5"})
-    assert len(downloads(own)) == 8
+    assert len(downloads(own)) > len(downloads(moved))
 
 
 def test_compare_holds_what_lambda_was_moved_to_against_the_runs(page, opened, store, mapped, run):

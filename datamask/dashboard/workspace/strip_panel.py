@@ -23,7 +23,7 @@ KEY = "strip"
 HEIGHT = 36
 """Pixels."""
 
-EVERY = 1.0
+EVERY = 0.3
 """Seconds between two looks at whether the selection of the chosen λ is there."""
 
 STYLE = f"""<style>
