@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import importlib
 import os
+import subprocess
 import sys
 import threading
+
+import pytest
 
 from datamask import process
 from tests.making.modules import import_anew
@@ -54,3 +57,17 @@ def test_a_forked_child_makes_its_own():
 def test_nothing_else_hangs_in_the_table_of_modules():
     own = {name for name in sys.modules if name.startswith("_datamask")}
     assert own <= {process.HOLDER}
+
+
+@pytest.mark.parametrize("own", [None, "active"])
+def test_idle_threads_sleep_unless_the_environment_says_otherwise(own):
+    environment = {name: value for name, value in os.environ.items() if name != "OMP_WAIT_POLICY"}
+    asked = "import datamask, os, sys; print(os.environ['OMP_WAIT_POLICY'], 'torch' in sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", asked],
+        env=environment | ({} if own is None else {"OMP_WAIT_POLICY": own}),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.split() == [own or "passive", "False"]
