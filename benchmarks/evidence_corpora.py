@@ -29,6 +29,7 @@ import torch
 from datamask.config import CorpusConfig
 from datamask.corpus import open_corpus
 from datamask.corpus.corpus import Corpus
+from datamask.corpus.equal_rows import exact_families
 from datamask.corpus.preparation import feature_array, nonzero, prepared_columns
 from datamask.corpus.text_features import TextFeatures
 from datamask.evaluation.holdout import subset
@@ -213,8 +214,8 @@ class Setting:
     @property
     def first_copies(self) -> np.ndarray:
         """Rows of the pool without those whose text came before."""
-        _, first = np.unique(self.words.text_of[self.pool], return_index=True)
-        rows: np.ndarray = self.pool[np.sort(first)]
+        family = exact_families(subset(self.corpus, self.pool))
+        rows: np.ndarray = self.pool[np.unique(family)]
         return rows
 
 

@@ -594,11 +594,11 @@ def _method(evidence: Evidence) -> list[str]:
         f"Every method keeps {asked['ratio']:g} of it. The bigram model trains on equally many words of each "
         "selection, as many as the shortest has and at most 150,000, in an order that is the same for all, and "
         "predicts the held-out texts. Random and exact duplicates removed are means of four draws; the second draws "
-        "the same rows and replaces those of which an earlier one has the same text, up to the 2,000 characters that "
-        "the bigram model reads. Compared in full, in Unicode's NFC and without white space around them, the same "
-        "rows of every pool of films, papers and packages are duplicates. Learned masks are the paper's preset "
-        "with pair-wise similarity, 5,000 steps; its DiSF would take hours and was not planned. All else is at the "
-        "program's defaults; features are not centered.",
+        "the same rows and replaces those of which an earlier one has the same text. These cells compared texts as "
+        "they are, up to the 2,000 characters that the bigram model reads; in full, in Unicode's NFC and without white "
+        "space around them, the same rows of every pool of films, papers, packages and texts are duplicates. Learned "
+        "masks are the paper's preset with pair-wise similarity, 5,000 steps; its DiSF would take hours and was not "
+        "planned. All else is at the program's defaults; features are not centered.",
         f"Scores: {scores}. The classifier learns from the texts alone, each half of the pool from the other half.",
     ]
 
