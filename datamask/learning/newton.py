@@ -53,6 +53,10 @@ STEP_ERROR, MOST_PRODUCTS = 1e-3, 300
 """Of a step's equations, what may be left; and after how many products with the rows near the threshold they are left
 as they are: a step half solved still leads down."""
 
+SLOW, FEW_ROWS = 60, 512
+"""Products after which the equations of at most so many rows are solved in as many unknowns. With `--center` products
+may not do: on 20,000 rows the steps then end at a gap of 0.0034, with exact ones at 0.0031."""
+
 FLAT = 1e-12
 """Spread of g in units of g, below which it is rounding: all rows are alike."""
 
@@ -243,10 +247,12 @@ class PairwiseDual:
         step, left = torch.zeros_like(residual), smooth * residual
         direction, square = left, float(left @ left)
         enough = STEP_ERROR**2 * square
-        for _ in range(MOST_PRODUCTS):
+        for products_done in range(MOST_PRODUCTS):
             if square <= enough:
                 break
             poll()
+            if products_done == SLOW and len(near) <= FEW_ROWS:
+                return self._solved(self.x[near].double(), (weights * (1 - weights))[near], residual, smooth)
             along = direction.to(dtype)
             share = spread * (x @ along - center @ along)
             curved = (share @ x - share.sum() * center).double() + smooth * direction
@@ -255,6 +261,15 @@ class PairwiseDual:
             square, before = float(left @ left), square
             direction = left + (square / before) * direction
         return step
+
+    @staticmethod
+    def _solved(rows: Tensor, spread: Tensor, residual: Tensor, smooth: float) -> Tensor:
+        """The same v from few rows ``(k, d)``, exact: ``residual - B'(smooth + BB')^-1 B residual``, ``H = B'B``."""
+        b = (rows - spread @ rows / spread.sum()) * spread.sqrt()[:, None]
+        gram = b @ b.T
+        gram.diagonal().add_(smooth)
+        v: Tensor = residual - b.T @ torch.linalg.solve(gram, b @ residual)
+        return v
 
     def upper_bound(
         self, y: Tensor, poll: Poll = no_poll, rounding: float = ROUNDING, along: Tensor | None = None

@@ -20,6 +20,7 @@ from datamask.learning.state import State
 from datamask.learning.warm_start import WarmStart
 from datamask.objectives.joint import Joint, Scale, Term
 from datamask.objectives.quality import Quality
+from datamask.polling import no_poll
 from tests.reference import truth
 
 
@@ -71,6 +72,20 @@ def test_value_and_bound_meet_where_there_is_room(lamb):
         here, _ = advance(problem, here)
     assert found.upper_bound == pytest.approx(upper_bound(problem, here.weights), abs=2e-4)
     assert found.upper_bound <= upper_bound(problem, here.weights) + TOLERANCE
+
+
+def test_a_step_is_solved_also_where_products_are_slow():
+    """400 rows whose spectrum falls by nine orders of magnitude, nearly without smoothing."""
+    rng = np.random.default_rng(5)
+    x = rng.normal(size=(400, 500)) * np.geomspace(1.0, 1e-4, 500)
+    function = objectives.load("pairwise").bind(torch.from_numpy(x / np.linalg.norm(x, axis=1, keepdims=True)).float())
+    joint = Joint(Quality(torch.zeros(400)), (Term("pairwise", 1.0, function),), 0.0)
+    dual = PairwiseDual(Problem(joint, 100, torch.arange(400), torch.arange(400)))
+    residual, smooth = torch.from_numpy(rng.normal(size=500)), 1e-9
+    step = dual._newton_step(torch.full((400,), 0.5, dtype=torch.float64), residual, smooth, no_poll)
+    centered = dual.x.double() - dual.x.double().mean(0)
+    left = smooth * step + 0.25 * (centered.T @ (centered @ step)) - smooth * residual
+    assert float(left.norm()) <= 1e-3 * smooth * float(residual.norm())
 
 
 def test_a_neighbours_solution_is_a_good_start():
