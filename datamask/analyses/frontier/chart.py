@@ -36,6 +36,9 @@ APART = 0.11
 SAME_ARROW = 0.05
 """A far-off point this near to an arrow of its objective has its words there, and no arrow of its own."""
 
+BESIDE = 0.25
+"""Arrows this near to each other would have their words over each other."""
+
 REACH = 0.2
 """Half the length of the tangent, in shares."""
 
@@ -391,10 +394,14 @@ def _points(inside: Sequence[Spot], tone: palette.Shades, dark: bool) -> Iterato
 def _edges(
     far: Sequence[_Far], window: Window, colors: Mapping[str, str], tone: palette.Shades, dark: bool
 ) -> Iterator[Said]:
+    said: list[Arrow] = []
     for end in filter(lambda end: end.text, far):
         color = ink(colors.get(end.spots[0].scale, tone.text), dark)
         align = "right" if end.arrow.x > (window.x0 + window.x1) / 2 else "left"
-        down = 30 if end.arrow.up > 0 else -30
+        # the words of arrows side by side stand below each other
+        beside = sum(math.dist((other.x, other.y), (end.arrow.x, end.arrow.y)) < BESIDE for other in said)
+        down = (30 + 16 * beside) * (1 if end.arrow.up > 0 else -1)
+        said.append(end.arrow)
         yield end.text, end.arrow.x, end.arrow.y, color, align, 0, down
 
 
