@@ -167,6 +167,6 @@ def _ids(kept: Kept) -> str:
     if not kept.run_id:
         return "The ids are in no run folder yet. Download them, or press Keep as run."
     return (
-        "The run's folder holds the ids, in selection.parquet. To export rows: "
+        "The run's folder holds the ids (selection.parquet). Rows: "
         f"`datamask runs export {kept.run_id} --rows OUT.parquet`."
     )

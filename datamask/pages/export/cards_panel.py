@@ -150,7 +150,7 @@ def _downloads(run: Run, export: Export, **amount: Amount) -> None:
     for download in export.downloads[:2]:
         _download(run, export, download, **amount)
     if others := export.downloads[2:]:
-        with st.popover("Other formats", width="stretch"):
+        with st.popover("More", width="stretch"):
             for download in others:
                 _download(run, export, download, **amount)
 
