@@ -118,7 +118,7 @@ class Stage:
 
 def data(stage: Stage) -> None:
     stage.go("data")
-    expect(stage.page.get_by_text("semantic duplicate").first).to_be_visible()
+    expect(stage.page.get_by_text("exact duplicates").first).to_be_visible()
     stage.settle()
     stage.shoot("data")
 

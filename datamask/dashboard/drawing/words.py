@@ -203,4 +203,4 @@ def printable(text: str) -> str:
 
 def ends(measure: str) -> str:
     """Return what the ends of a calibrated measure's axis are; the joint value is 100 % only if both terms are."""
-    return f"0 % random, 100 % best {'of both terms' if measure.startswith('joint') else 'found'}"
+    return f"0 % random, 100 % best {'of both' if measure.startswith('joint') else 'found'}"
