@@ -37,7 +37,7 @@ from datamask.learning.masks import tie_order, top
 from datamask.learning.newton import PairwiseDual
 from datamask.learning.polish import polish
 from datamask.learning.problem import Problem
-from datamask.learning.relaxation import advance, begin, relaxable, rounded, upper_bound
+from datamask.learning.relaxation import advance, begin, further_starts, relaxable, rounded, upper_bound
 from datamask.learning.solvers import solver_of
 from datamask.learning.trace import no_trace
 from datamask.measured import ANCHOR_VERSION, FOUND, PROVED, PROVED_GAP, Anchor, best_end, random_draws
@@ -70,11 +70,6 @@ well: there swaps by blocks end higher than learned masks, in a tenth of the tim
 HOPELESS = 20 * PROVED_GAP
 """Where swaps by blocks stay further below the bound of the first `FIRST_LOOK` steps, `RELAXED_STEPS` prove nothing
 either: the gap falls as one over the steps at best."""
-
-MOST_STARTS, START_COST = 8, 3e7
-"""Random subsets from which swaps begin too: at most so many, and only while rows times squared dimensions, added up
-over them, stay within the second. On 1,500 rows of 24 dimensions, 20 selected, swaps end up to
-a fifth of the scale apart, by where they begin."""
 
 SAME = 1e-6
 """Relative difference of a value that was computed elsewhere: on another device, or with sums in another order."""
@@ -350,7 +345,7 @@ def _of_more_starts(problem: Problem, function: SetFunction, mask: Tensor, poll:
     """
     features = problem.joint.terms[0].function_of(DiSFFixed).y
     best, generator = function.value(mask, poll), torch.Generator().manual_seed(0)
-    for _ in range(min(MOST_STARTS, int(START_COST / (features.numel() * features.shape[1])))):
+    for _ in range(further_starts(features)):
         draw = torch.rand(len(problem.eligible), generator=generator).to(problem.eligible.device)
         other = polish(problem, problem.subset(draw), poll)
         if (value := function.value(other, poll)) > best:

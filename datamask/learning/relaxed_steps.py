@@ -21,7 +21,7 @@ from datamask.learning.inclusion_weights import adding_to, over_all
 from datamask.learning.loop import Estimator
 from datamask.learning.newton import TOLERANCE, DualPoint, PairwiseDual
 from datamask.learning.problem import Problem
-from datamask.learning.relaxation import Iterate, advance, begin, even_weights, rounded
+from datamask.learning.relaxation import Iterate, advance, begin, even_weights, further_starts, rounded
 from datamask.learning.rules import Rules
 from datamask.learning.state import State, StepRecord, check_finite, check_state
 from datamask.learning.trace import Trace, no_trace
@@ -39,11 +39,6 @@ CLOSED = 1e-6
 IDLE_STEPS, PROGRESS = 12, 1e-5
 """Steps of Frank-Wolfe end, too, when so many in a row have raised the best rounding by no more than this each: where
 many weights stay fractional, as with second moments, the gap never closes."""
-
-MOST_STARTS, START_COST = 8, 3e7
-"""Selections drawn by the weights, from which swaps begin too: at most so many, and only while rows times squared
-dimensions, added up over them, stay within the second. On 600 rows swaps end some 1e-3 apart, by where they begin; on
-5,000 by some 1e-5."""
 
 FIRST_STEPS = 4
 """Of Frank-Wolfe, whose gradient rounds better than their weights may; after more, the weights do."""
@@ -229,16 +224,15 @@ class FrankWolfeSteps(RelaxedSteps):
         return super().finished(replace(state, quiet=int(state.quiet > IDLE_STEPS)))
 
     def result(self, state: State, poll: Poll = no_poll, trace: Trace = no_trace) -> Tensor:
-        problem, weights = self.problem, state.logits
-        results = [super().result(state, poll, trace)]
-        if self.config.polish != "none" and problem.features is not None:
-            generator = torch.Generator().manual_seed(0)
-            cost = problem.features.numel() * problem.features.shape[1]
-            for _ in range(min(MOST_STARTS, int(START_COST / cost))):
-                drawn = torch.rand(len(weights), generator=generator).to(weights) < weights
-                start = problem.subset(drawn.double() + weights / 2)
-                results.append(self.polish(problem, start, poll, no_trace))
-        return max(results, key=lambda mask: problem.joint.evaluate(mask, poll).joint)
+        problem, weights, best = self.problem, state.logits, super().result(state, poll, trace)
+        if self.config.polish == "none" or problem.features is None:
+            return best
+        others, generator = [], torch.Generator().manual_seed(0)
+        for _ in range(further_starts(problem.features)):
+            drawn = torch.rand(len(weights), generator=generator).to(weights) < weights
+            others.append(self.polish(problem, problem.subset(drawn.double() + weights / 2), poll, no_trace))
+        # where there are no others, as with many rows, nothing need be valued
+        return max([best, *others], key=lambda mask: problem.joint.evaluate(mask, poll).joint) if others else best
 
     def inclusion(self, state: State, poll: Poll = no_poll) -> Tensor | None:
         """Under a budget the tokens of the weights fill it, as a selection's do: up to the longest row less."""

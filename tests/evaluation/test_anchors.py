@@ -16,7 +16,7 @@ from datamask.config import SelectionConfig
 from datamask.evaluation import anchors
 from datamask.evaluation.anchors import diversity_anchor, diversity_best, stored_ends
 from datamask.evaluation.pool import Pool
-from datamask.learning import block_swaps
+from datamask.learning import block_swaps, relaxation
 from datamask.learning.newton import PairwiseDual
 from datamask.learning.problem import Problem
 from datamask.objectives.disf_fixed import DiSFFixed
@@ -333,7 +333,7 @@ def test_the_best_end_of_disf_fixed_is_no_lower_than_by_random_blocks_alone(made
     function, of_size = disf_fixed_of(made(np.random.default_rng(5), 1500, 24))
     random, found = best_end(function, of_size(size))
     monkeypatch.setattr(block_swaps, "ROUNDS", 0)
-    monkeypatch.setattr(anchors, "MOST_STARTS", 0)
+    monkeypatch.setattr(relaxation, "MOST_STARTS", 0)
     before = best_end(function, of_size(size))[1]
     assert found >= before - 1e-6 * (before - random)
     assert size > 20 or found > before
