@@ -8,8 +8,7 @@
 | `methods` | a method as settings of a selection |
 | `cost` | the ablation that one press starts, and its minutes |
 | `wording` | the result in sentences |
-| `steering` | whether a result may color the lambda track, and why not |
-| `offers` | what a result recommends for the current selection, as an offer |
+| `offer` | what the stored results say of the current selection |
 
 `datamask.analyses.ablation.compute` computes a result, its module `kept_study` keeps it.
 """

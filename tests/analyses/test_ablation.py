@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from datamask.ablation import wording
+from datamask.ablation.offer import MODELS
 from datamask.ablation.question import AblationQuestion
-from datamask.ablation.steering import MODELS
 from datamask.analyses.ablation import ablation_job, chart, tables
 from datamask.config.target import Target
 from tests.making.ablations import ROBUST, made_result
@@ -43,11 +43,11 @@ def test_cells_and_the_heat_map_show_what_the_result_says():
     assert np.isnan(np.ravel(heat.z)[level]).all() and (np.isfinite(np.ravel(gray.z)) == level).all()
     assert np.allclose(-np.ravel(heat.z)[~level], cells["difference"][~level])
     # a mark that is not seen lies on each cell, for a press: the right one
-    names, targets = [method.name for method in result.methods], [target.name for target in result.targets]
-    for x, y, (name, target) in zip(presses.x, presses.y, presses.customdata, strict=True):
-        place, at = names.index(name), targets.index(target)
+    names = [method.name for method in result.methods]
+    for x, y, (name,) in zip(presses.x, presses.y, presses.customdata, strict=True):
+        place = names.index(name)
         if np.isfinite(heat.z[y][x]):
-            assert -heat.z[y][x] == pytest.approx(means[place, at] - means[0, at])
+            assert -heat.z[y][x] == pytest.approx(means[place, x] - means[0, x])
     written = [text != "" for text in np.ravel(heat.text)]
     assert written == cells["verdict"].isin(["better", "worse"]).tolist()
     assert {f"{regret:.3f}" for regret in tables.regrets(result).values()} <= {

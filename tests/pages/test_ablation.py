@@ -10,9 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from datamask.ablation.steering import MODELS
+from datamask.ablation.offer import MODELS
 from datamask.analyses.ablation import ablation_job, opening_panel
-from datamask.analyses.lambda_slider import evidence_panel
 from datamask.config import CorpusConfig
 from datamask.dashboard.data.openings import openings
 from datamask.dashboard.workspace import keeping
@@ -286,10 +285,9 @@ def test_a_pressed_cell_opens_the_stored_run_of_its_method(page, opened, store, 
     finish_run(store, opened.corpus, opened.config, opened.corpus.quality, objective="pairwise", lamb=0.7)
     run = finish_run(store, opened.corpus, opened.config, opened.corpus.quality, objective="facility", lamb=0.7)
     app = page(PAGE, corpus=opened.key)
-    app.session_state[opening_panel.CELL] = ("facility-0.7", "t1")
+    app.session_state[opening_panel.CELL] = "facility-0.7"
     app.run()
     assert switched == [("app.py", {"corpus": opened.key, "run": run.id})]
-    assert app.session_state[opening_panel.TARGET] == "t1" == app.session_state[evidence_panel.TARGET]
 
 
 def test_a_lambda_without_a_run_is_posed_and_solved_where_nothing_else_does(
@@ -301,14 +299,14 @@ def test_a_lambda_without_a_run_is_posed_and_solved_where_nothing_else_does(
     ((script, link),) = switched
     assert script == "app.py" and link == {"corpus": opened.key, "objective": "facility", "lambda": "0.7"} and not begun
     monkeypatch.setattr(opening_panel.lambda_points, "refusal", lambda settings: "it takes a run")
-    app.session_state[opening_panel.CELL] = ("facility-0.7", "t1")
+    app.session_state[opening_panel.CELL] = "facility-0.7"
     app.run()
     assert [(asked.objective, asked.lamb, asked.select_ratio) for asked in begun] == [("facility", 0.7, 0.3)]
 
 
 def test_a_simple_baseline_is_offered_as_a_run(page, opened, store, kept, switched, begun):
     app = page(PAGE, corpus=opened.key)
-    app.session_state[opening_panel.CELL] = ("top-quality", "t0")
+    app.session_state[opening_panel.CELL] = "top-quality"
     app.run()
     assert not switched and not begun
     app.button(key="ablation_run_method").click().run()

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from datamask.ablation.offer import MODELS
 from datamask.ablation.question import AblationQuestion
 from datamask.ablation.result import AblationResult
-from datamask.ablation.steering import MODELS
 from datamask.config.target import Target
 from datamask.corpus import Corpus
 from datamask.dashboard.drawing.signs import Sign

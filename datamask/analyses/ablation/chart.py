@@ -89,7 +89,7 @@ def heat_map(cells: pd.DataFrame, unit: str, regrets: Mapping[str, float], *, da
             y=np.repeat(np.arange(len(names)), len(targets)),
             mode="markers",
             marker={"symbol": "square", "size": ROW - 6, "color": "rgba(0,0,0,0)"},
-            customdata=cells[["method_name", "target_name"]].to_numpy(),
+            customdata=cells[["method_name"]].to_numpy(),
             text=[_hover(cell, unit) for cell in figures.records(cells)],
             **figures.HOVER,
         )

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from datamask.ablation import wording
+from datamask.ablation.offer import MODELS, compare_models
 from datamask.ablation.question import METHODS, AblationQuestion
 from datamask.ablation.result import AblationResult
-from datamask.ablation.steering import MODELS, compare_models
 from datamask.cli.common import DONE, check_device, command_work, read_rows_of
 from datamask.cli.output import Progress, check_output, print_json, table_text
 from datamask.cli.parser import corpus_config

@@ -10,13 +10,12 @@ from datamask.analyses.ablation import tables
 from datamask.dashboard.shell import session
 from datamask.dashboard.shell import view as views
 from datamask.dashboard.tradeoff import lambda_points
-from datamask.dashboard.tradeoff.evidence_track import TARGET
 from datamask.dashboard.workspace import method_panel
 from datamask.dashboard.workspace.workspace import pose, read
 from datamask.runs.rule_book import RuleBook
 
 CELL, MENU, MAP = "ablation_cell", "ablation_method", "ablation_heat_map"
-"""In the session: the method and target that were asked for last; the menu of methods; the heat map."""
+"""In the session: the method that was asked for last; the menu of methods; the heat map."""
 
 
 def cell_pressed() -> None:
@@ -24,8 +23,7 @@ def cell_pressed() -> None:
     event = st.session_state.get(MAP)
     points = event.selection.points if event else []
     if points:
-        method, target = points[0]["customdata"]
-        st.session_state[CELL] = (method, target)
+        st.session_state[CELL] = points[0]["customdata"][0]
 
 
 def controls(result: AblationResult) -> None:
@@ -42,13 +40,11 @@ def controls(result: AblationResult) -> None:
         width=320,
         help="Selects by this method from the whole corpus, at this select ratio, and shows the result on the Map.",
     )
-    name, target = st.session_state.get(CELL, ("", ""))
+    name = st.session_state.get(CELL)
     method = next((method for method in result.methods if method.name == name), None)
     if method is None:
         return
     workspace = read(session.opened_or_stop())
-    if any(facts.name == target for facts in result.targets):
-        st.session_state[TARGET] = target
     ratio = result.question.ratio
     settings = settings_of(method, ratio, len(workspace.corpus))
     stored = method_panel.stored_run(workspace.runs, settings)
@@ -73,7 +69,7 @@ def controls(result: AblationResult) -> None:
 def _method_chosen() -> None:
     name = st.session_state.get(MENU)
     if name is not None:
-        st.session_state[CELL] = (name, "")
+        st.session_state[CELL] = name
         st.session_state[MENU] = None
 
 

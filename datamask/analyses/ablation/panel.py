@@ -8,8 +8,8 @@ from pathlib import Path
 import streamlit as st
 
 from datamask.ablation import wording
+from datamask.ablation.offer import MODELS, compare_models
 from datamask.ablation.result import AblationResult
-from datamask.ablation.steering import MODELS, compare_models
 from datamask.analyses.ablation import ablation_job, chart, form_panel, opening_panel, tables
 from datamask.corpus import Corpus
 from datamask.dashboard.drawing import words

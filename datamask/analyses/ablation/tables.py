@@ -8,9 +8,9 @@ import pandas as pd
 
 from datamask.ablation import wording
 from datamask.ablation.comparisons import BETTER, LEVEL, WORSE, Difference
+from datamask.ablation.offer import LEAST_AGREEMENT, MODELS, compare_models
 from datamask.ablation.question import LABEL_REGIONS, AblationQuestion
 from datamask.ablation.result import AblationResult
-from datamask.ablation.steering import LEAST_AGREEMENT, MODELS, compare_models
 from datamask.dashboard.drawing import words
 
 VERDICTS = {BETTER: "better", WORSE: "worse", LEVEL: "level"}
@@ -24,7 +24,7 @@ def order(result: AblationResult) -> list[int]:
 
 def cells(result: AblationResult) -> pd.DataFrame:
     """One row per method and target, methods in `order`: ``method, target, difference, low, high, verdict, random,
-    method_name, target_name``.
+    method_name``.
 
     The difference is to random, below 0 is better; without a finished result there are no ends and no verdict.
     """
@@ -41,7 +41,6 @@ def cells(result: AblationResult) -> pd.DataFrame:
                     "verdict": "" if interval is None else VERDICTS[interval.verdict],
                     "random": place == 0,
                     "method_name": result.methods[place].name,
-                    "target_name": target.name,
                 }
             )
     return pd.DataFrame(rows)

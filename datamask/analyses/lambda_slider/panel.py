@@ -1,6 +1,6 @@
 """The lambda slider on the map: solved selections sent once, and the exact one where the slider is let go.
 
-    beside = lambda_slider.Beside(current, places, seen, panel, tallies, sample, evidence, scope)
+    beside = lambda_slider.Beside(current, places, seen, panel, tallies, sample, tried, scope)
     canvas_map(MAP, ..., slider=lambda_slider.slider(MAP, beside))
     lambda_slider.follow(current)
 
@@ -11,13 +11,14 @@ at once: `slider.js` marks the page. Letting go comes as one value, and the page
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, TypeVar
 
 import numpy as np
 import streamlit as st
 
+from datamask.ablation.offer import TriedLambda
 from datamask.analyses.explanation import explanations
 from datamask.analyses.lambda_slider import counts
 from datamask.corpus import Corpus
@@ -67,7 +68,7 @@ class Beside:
         panel: of the map, the one that shows the selections.
         tallies: what is counted at each lambda, for what stands around the map.
         sample: the marked row.
-        evidence: what was found along lambda.
+        tried: the lambdas at which an ablation found something better or worse than random.
         scope: names places and run, so that what was packed of them is found again.
     """
 
@@ -77,7 +78,7 @@ class Beside:
     panel: int
     tallies: tuple[Tally, ...]
     sample: int | None
-    evidence: Mapping[str, Any]
+    tried: Sequence[TriedLambda]
     scope: str
 
     @property
@@ -242,7 +243,10 @@ def _state(beside: Beside, along: Current) -> dict[str, Any]:
         "press": press,
         "label": label,
         "marks": [asdict(mark) for mark in _marks(beside, along)],
-        "evidence": beside.evidence,
+        "tried": [
+            {"lamb": point.lamb, "verdict": point.verdict, "words": cut(f"λ {point.lamb:g}: {point.words}", 200)}
+            for point in beside.tried
+        ],
     }
 
 

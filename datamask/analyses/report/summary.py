@@ -11,12 +11,10 @@ from typing import Any
 
 from datamask.ablation.comparisons import BETTER, LEVEL, WORSE
 from datamask.ablation.methods import method_of
-from datamask.ablation.offers import instead_of
+from datamask.ablation.offer import doubt, instead_of, offer, usable_for_quality
 from datamask.ablation.result import AblationResult
-from datamask.ablation.steering import GRAY, MODELS, track
 from datamask.config import SelectionConfig
 from datamask.dashboard.drawing import words
-from datamask.dashboard.tradeoff.evidence_track import track_of
 from datamask.evaluation.result import NO_RESULT
 from datamask.options.duplicates import duplicates_named
 from datamask.runs.rule_book import duplicates_left_out
@@ -83,16 +81,15 @@ def _rows(kept: Kept) -> str:
 
 def _compared(kept: Kept, results: Sequence[AblationResult]) -> list[str]:
     """How its method did in the newest finished ablation that fits, target by target."""
-    finished = [result for result in results if not result.provisional and result.judge != MODELS[1]]
-    finished = [result for result in finished if result.question.target is None or not result.question.target.steers]
+    finished = [result for result in results if not result.provisional and usable_for_quality(result)]
     if not finished:
         return [NOT_MEASURED]
     rows = kept.n or finished[0].n
     found = ((result, place) for result in finished if (place := method_of(result, kept.settings, rows)) is not None)
     result, place = next(found, (finished[0], None))
-    shown = track_of(results, kept.settings)
-    if place is None and (instead := instead_of(kept.settings, shown, rows)):
-        return [*instead, *([shown.reason] if shown.state == GRAY else [])]
+    offered = offer(results, kept.settings)
+    if place is None and (instead := instead_of(kept.settings, offered, rows)):
+        return [*instead, *([offered.doubt] if offered.doubt else [])]
     if place is None:
         return [
             f"Not measured for this selection: the ablation compared {len(result.methods)} other methods at "
@@ -105,7 +102,7 @@ def _compared(kept: Kept, results: Sequence[AblationResult]) -> list[str]:
                 "from the quality."
             )
         ]
-    return [*_verdicts(result, place), *_doubt(result, place, results)]
+    return [*_verdicts(result, place), *_doubt(result, results)]
 
 
 def _verdicts(result: AblationResult, place: int) -> list[str]:
@@ -137,15 +134,13 @@ def _verdicts(result: AblationResult, place: int) -> list[str]:
     return said
 
 
-def _doubt(result: AblationResult, place: int, results: Sequence[AblationResult]) -> list[str]:
-    """Why the result may color nothing; and that it is about the method."""
-    method = result.methods[place]
+def _doubt(result: AblationResult, results: Sequence[AblationResult]) -> list[str]:
+    """What the proxy models leave open; and that the result is about the method."""
     about = (
         f"The ablation compares methods on parts of the corpus of {result.rows:,} rows. It measures the method, "
         "not this selection."
     )
-    shown = track([result, *results], method.objective or result.question.objectives[0], result.question.ratio)
-    return [*([shown.reason] if shown.state == GRAY else []), about]
+    return [*filter(None, [doubt(result, results)]), about]
 
 
 def _duplicates(kept: Kept) -> str:

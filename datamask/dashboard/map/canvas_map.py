@@ -44,7 +44,6 @@ MAP = (
     "sight",
     "turn",
     "hands",
-    "evidence",
     "counts",
     "slider",
     "front",

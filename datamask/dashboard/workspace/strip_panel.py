@@ -9,13 +9,12 @@ from datamask.dashboard.drawing import words
 from datamask.dashboard.runs import listing
 from datamask.dashboard.shell import session
 from datamask.dashboard.shell.garbage import settled
-from datamask.dashboard.tradeoff import evidence_track, lambda_points, live
+from datamask.dashboard.tradeoff import lambda_points, live
 from datamask.dashboard.workspace import current as currently
 from datamask.dashboard.workspace import files, keeping, wording
 from datamask.dashboard.workspace.current import Current
 from datamask.dashboard.workspace.selection import Selection
 from datamask.dashboard.workspace.workspace import Workspace
-from datamask.runs import ablation_results
 
 KEY = "strip"
 """Of the strip's place. It is dimmed while the map draws another selection."""
@@ -95,10 +94,7 @@ def _line(workspace: Workspace, selection: Selection, proving: bool) -> None:
     Args:
         proving: whether its gap may still become smaller.
     """
-    results = ablation_results.results(session.store().cache_dir, workspace.corpus.fingerprint)
-    target = str(st.session_state.get(evidence_track.TARGET) or "")
-    measured = evidence_track.strip_part(results, selection.settings, target)
-    said = wording.parts(workspace.corpus, selection, [measured] if measured else [], proving=proving)
+    said = wording.parts(workspace.corpus, selection, proving=proving)
     st.markdown(f"**{words.plain(said[0])}** · " + " · ".join(words.plain(part) for part in said[1:]), width="content")
 
 

@@ -12,8 +12,8 @@ import numpy as np
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from datamask.analyses.ablation import link_panel
 from datamask.analyses.explanation import panel as why_panel
-from datamask.analyses.lambda_slider import evidence_panel
 from datamask.analyses.lambda_slider import panel as lambda_slider
 from datamask.analyses.overview import first_look_panel
 from datamask.analyses.samples import sample_panel, texts_panel
@@ -349,7 +349,7 @@ def _linked(shown: Shown, ground: scene.Ground) -> tuple[Linked, np.ndarray | No
 def _beside(shown: Shown, look: Look, linked: Linked, shown_rows: np.ndarray | None) -> lambda_slider.Beside:
     """What the slider stands beside."""
     current, view = shown.current, linked.view
-    workspace, selection = current.workspace, current.selection
+    workspace = current.workspace
     tallies = [names_panel.tally(view, look.named_by), groups_panel.few_tally(view)]
     tallies += distribution_panel.tallies(view, linked.few)
     return lambda_slider.Beside(
@@ -359,7 +359,7 @@ def _beside(shown: Shown, look: Look, linked: Linked, shown_rows: np.ndarray | N
         look.colours.index(columns.SELECTED) if columns.SELECTED in look.colours else 0,
         tuple(tally for tally in tallies if tally is not None),
         chosen.chosen(shown.corpus),
-        evidence_panel.found(shown.corpus, workspace.settings, None if selection is None else selection.settings),
+        link_panel.found(workspace).apart,
         f"{'' if workspace.run is None else workspace.run.id} {linked.ground.scope} {look.hexagons}",
     )
 
@@ -415,7 +415,7 @@ def _summary(shown: Shown, linked: Linked) -> None:
     )
     next_run.offer(shown.current, MAP)
     compared_panel.offer(shown.current, shown.against)
-    evidence_panel.controls(shown.current)
+    link_panel.show(shown.current.workspace)
 
 
 def _below(shown: Shown, linked: Linked) -> None:

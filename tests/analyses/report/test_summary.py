@@ -7,12 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from datamask.ablation.offers import against_random
+from datamask.ablation.offer import offer
 from datamask.analyses.report import report
 from datamask.analyses.report.summary import NOT_MEASURED, Kept, kept_by, summary
 from datamask.config import RunConfig, SelectionConfig
 from datamask.corpus import open_corpus
-from datamask.dashboard.tradeoff.evidence_track import track_of
 from datamask.runs.ablation_results import save
 from datamask.runs.execute import execute
 from datamask.runs.store import RunStore
@@ -86,10 +85,9 @@ def test_a_run_that_the_ablation_did_not_try_is_not_compared(world, settings):
 def test_of_learned_masks_it_says_what_the_ablation_measured_in_their_place(world):
     result = made_result(ROBUST)
     text = said(ran(world, estimator="counterfactual"), [result])
-    shown = track_of([result], SelectionConfig.from_options(objective="facility", lamb=0.7))
-    (point,) = (point for point in shown.points if point.lamb == 0.7)
+    point = offer([result], SelectionConfig.from_options(objective="facility")).at(0.7)
     # the words of the Map's mark
-    compared = f"At λ 0.7, a selection by Solve is {against_random(point, shown)}."
+    compared = f"At λ 0.7, a selection by Solve is {point.words}."
     assert f"The ablation did not test this run's method, learned masks. {compared}" in text
     assert "Not measured" not in text and "Only one proxy" in text
     between = said(ran(world, estimator="counterfactual", lamb=0.5), [result])

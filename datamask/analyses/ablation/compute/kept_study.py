@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from datamask.ablation.offer import MODELS
 from datamask.ablation.question import FIRST_SEEDS, AblationQuestion
 from datamask.ablation.result import AblationResult
-from datamask.ablation.steering import MODELS
 from datamask.analyses.ablation.compute import ablate
 from datamask.analyses.ablation.compute.kept import ABLATION, Kept
 from datamask.analyses.ablation.compute.meters import asked_bytes

@@ -24,7 +24,6 @@ class LambdaSlider {
     this.button = make("button", "", line);
     this.home = make("button", "home", line);
     for (const button of [this.button, this.home]) button.type = "button";
-    this.evidence = new EvidenceTrack(this);
     this.points = [];
     this.turn = 0; // when a hand was last on it
     this.asked = 0; // when it was last let go
@@ -64,7 +63,6 @@ class LambdaSlider {
     if (this.rests) Object.assign(this, { at: state.at, touched: state.touched });
     this.mark();
     this.show(false);
-    this.evidence.receive(state.evidence);
   }
 
   // -- what a hand does -------------------------------------------------------------------------------------------
@@ -183,6 +181,7 @@ class LambdaSlider {
       if (high > low) sign.style.width = `calc((100% - ${THUMB}px) * ${high - low})`;
     };
     for (const { low, high, kind, words } of this.state.marks) place(low, high, high > low ? `${kind} band` : kind, words);
+    for (const { lamb, verdict, words } of this.state.tried) place(lamb, lamb, verdict, words);
     for (const { lamb } of this.solved?.points ?? []) place(lamb, lamb, "solved", `solved at λ ${lamb}`);
   }
 }
