@@ -11,6 +11,7 @@ job, in the order a feature row passes them:
 | `row_plan`, `sampling` | which rows: uniform samples by hash, joins with side shards, the row limit |
 | `reading`, `decode` | Arrow buffers into preallocated arrays |
 | `checks`, `quality`, `metadata` | valid rows, unit features, fingerprint; quality sums; all other columns |
+| `text_file`, `beginnings` | the texts in a mapped file; some of them, or how they begin |
 | `opening`, `inspection`, `corpus` | the whole of it; a look beforehand; what comes out |
 | `in_memory` | `open_corpus`: paths, tables and arrays |
 | `first_rows` | a first look: the first rows of some shards, in seconds, whatever the size |

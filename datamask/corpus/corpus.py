@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from datamask.config import CorpusConfig
 from datamask.corpus.column_kinds import Column, metadata_columns
+from datamask.corpus.text_file import bytes_in_memory
 
 
 class ColumnNames(TypedDict):
@@ -63,7 +64,7 @@ class Corpus:
         features: float32 ``(N, d)``, C-contiguous, read-only, every row of unit L2 norm.
         lengths: float64 ``(N,)``, tokens of each row, or None.
         metadata: pyarrow table of N rows: every other column, texts included, and the single quality columns if there
-            are several. A run reads those alone that it needs.
+            are several. The texts lie in a mapped file. A run reads those alone that it needs.
         source_file: int32 ``(N,)``, index into ``provenance.files``.
         source_row: int64 ``(N,)``, row in that file.
         fingerprint: hex digest of ids, quality, features and lengths of exactly these rows in this order.
@@ -95,10 +96,10 @@ class Corpus:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of memory that it holds: features, quality, lengths, norms, places, ids and metadata."""
+        """Bytes of memory that it holds: all but the texts, which lie in a mapped file."""
         arrays = (self.features, self.quality, self.lengths, self.norms, self.source_file, self.source_row)
         held = sum(array.nbytes for array in arrays if array is not None)
-        return held + int(self.ids.nbytes) + int(self.metadata.nbytes)
+        return held + int(self.ids.nbytes) + bytes_in_memory(self.metadata, self.provenance.columns.get("text"))
 
     @property
     def dim(self) -> int:

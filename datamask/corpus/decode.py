@@ -195,3 +195,10 @@ def joined(arrays: list[pa.Array], kind: pa.DataType) -> pa.Array:
         kind = pa.large_string()
     whole = [array.cast(kind) for array in arrays]
     return pa.concat_arrays(whole, memory_pool=pa.system_memory_pool()) if arrays else pa.array([], kind)
+
+
+def of_type(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    """The same values in the type that all shards share."""
+    if column.type == kind:
+        return column
+    return pc.cast(column, kind) if pt.is_dictionary(kind) else pc.cast(plain(column), kind, safe=False)

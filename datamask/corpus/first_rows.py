@@ -200,7 +200,12 @@ def _read(
         rows = np.arange(min(rows_each, next(count for count in shard.group_rows if count)))
         into = Rows.empty(len(rows), dim, columns)
         into.room = room_of()
-        own = replace(reader, source=_source([shard]), metadata=[name for name in reader.metadata if name in names])
+        own = replace(
+            reader,
+            source=_source([shard]),
+            metadata=[name for name in reader.metadata if name in names],
+            text=reader.text if reader.text is not None and reader.text.name in names else None,
+        )
         try:
             read_rows(own, Targets.of(rows), into, work=Work(tally.poll))
         except InputError as error:

@@ -6,13 +6,11 @@ from collections import Counter
 from collections.abc import Callable
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from datamask.corpus import decode
 from datamask.corpus.columns import Columns
 from datamask.corpus.moments import showable
-from datamask.corpus.readers.ids import plain
 from datamask.corpus.readers.kinds import inner_type, is_list, is_number, value_type
 from datamask.corpus.readers.leaves import part_of
 from datamask.corpus.reading import kept
@@ -143,7 +141,7 @@ def assemble(
             if own is None:
                 chunks.append(pa.nulls(len(batch_ids), field.type))
                 continue
-            chunk = _as(own, field.type)
+            chunk = decode.of_type(own, field.type)
             if own.type != field.type:
                 take(max(0, chunk.nbytes - own.nbytes))
                 chunk = kept(chunk)
@@ -162,11 +160,3 @@ def assemble(
 def _without_columns(n: int) -> pa.Table:
     """A table of n rows and no columns."""
     return pa.table({"none": pa.nulls(n)}).select([])
-
-
-def _as(column: pa.Array, kind: pa.DataType) -> pa.Array:
-    if column.type == kind:
-        return column
-    if pt.is_dictionary(kind):
-        return pc.cast(column, kind)
-    return pc.cast(plain(column), kind, safe=False)

@@ -25,6 +25,7 @@ from datamask.corpus.row_plan import RowPlan, column_id_field, column_id_type, p
 from datamask.corpus.row_reader import RowReader
 from datamask.corpus.sampling import default_row_limit
 from datamask.corpus.shards import Source, open_source, pieces, read_piece, reading_threads
+from datamask.corpus.text_file import bytes_in_memory, filtered
 from datamask.errors import InputError, NoRoomError
 from datamask.memory import give_back, memory_bytes
 from datamask.polling import Poll, no_poll
@@ -173,8 +174,9 @@ def _needs(sources: dict[str, Source], columns: Columns, plan: RowPlan, dim: int
     # with --rows they may fill the memory; without it a quarter, as `default_row_limit` promises
     most = total - fixed - working if rows_given else min(total - fixed - working, memory_bytes() // 4)
     each = metadata_bytes(main, columns.feature if columns.feature_from == "input" else None, dim)
-    if columns.beside is not None:
-        each = min(each, ID_BYTES * (1 + len(columns.beside)))
+    names = metadata_names(main, columns)[0]
+    if columns.beside is not None or columns.text in names:
+        each = min(each, ID_BYTES * (1 + len(names)))  # the texts, which are most of the rest, go to a file
     estimate = n * each
     return _Needs(n, fixed, min(estimate, most) + working, most, threads)
 
@@ -386,6 +388,7 @@ def _read(sources: dict[str, Source], columns: Columns, dim: int, plan: RowPlan,
 def row_reader(name: str, sources: dict[str, Source], columns: Columns, dim: int) -> RowReader:
     """Return what reads the source of that name: of the columns of a corpus those that lie there."""
     main, is_main = sources["input"], name == "input"
+    names, schema, _ = metadata_names(main, columns)
     return RowReader(
         sources[name],
         id=columns.id if is_main else None,
@@ -396,7 +399,8 @@ def row_reader(name: str, sources: dict[str, Source], columns: Columns, dim: int
         bits=columns.bits,
         quality=[column.name for column, origin in zip(columns.quality, columns.quality_from) if origin == name],
         length=columns.length if is_main else None,
-        metadata=metadata_names(main, columns)[0] if is_main else (),
+        metadata=[name for name in names if name != columns.text] if is_main else (),
+        text=schema.field(columns.text) if is_main and columns.text in names else None,
     )
 
 
@@ -441,9 +445,10 @@ def finish(config: CorpusConfig, main: Source, columns: Columns, plan: RowPlan, 
                 f"every one of the {len(ids):,} rows is invalid "
                 f"({', '.join(f'{count:,} with {reason}' for reason, count in dropped.items())})"
             )
-        rows.take(ids.nbytes + metadata.nbytes)
+        rows.take(ids.nbytes + bytes_in_memory(metadata, columns.text))
         mask = pa.array(keep)
-        ids, metadata = (pc.filter(kept, mask, memory_pool=pa.system_memory_pool()) for kept in (ids, metadata))
+        ids = pc.filter(ids, mask, memory_pool=pa.system_memory_pool())
+        metadata = filtered(metadata, columns.text, mask)
         numbers, lengths = numbers[keep], lengths[keep]
         features = checks.compact(features, keep)
         rows.quality = rows.quality[:, keep]

@@ -13,8 +13,9 @@ from datamask.corpus import decode
 from datamask.corpus.columns import Columns
 from datamask.corpus.row_reader import RowNumbers, RowReader
 from datamask.corpus.shards import Source, scan
+from datamask.corpus.text_file import TextFile
 from datamask.errors import InputError
-from datamask.parquet import BATCH_BYTES
+from datamask.parquet import BATCH_BYTES, VIEWS
 from datamask.work.context import UNWATCHED, Work
 from datamask.work.ledger import Reservation, in_words
 
@@ -36,9 +37,10 @@ class Room:
     Attributes:
         reservation: where it comes from.
         granted: bytes of the reservation that are for this; more is asked for when they are used up.
-        most: bytes that ids and metadata may take.
+        most: bytes that ids and metadata may take, the texts in their file included: that needs a bound as well.
         threads: that read.
-        spent: bytes of ids and metadata so far. largest: bytes of the largest batch so far.
+        spent: bytes of ids and metadata in memory so far. texts: bytes in the file. largest: bytes of the largest
+            batch so far.
     """
 
     reservation: Reservation
@@ -46,6 +48,7 @@ class Room:
     most: int
     threads: int
     spent: int = 0
+    texts: int = 0
     largest: int = BATCH_BYTES
 
     @property
@@ -166,7 +169,9 @@ def read_rows(reader: RowReader, targets: Targets, into: Rows, *, work: Work = U
         Stopped: from `work.poll`.
     """
     refuse_rounded(reader.source, reader.quality)
-    lock = threading.Lock()
+    lock, text = threading.Lock(), reader.text
+    file = None if text is None else TextFile(text.type)
+    written: list[int] = []
 
     def take(rows: np.ndarray, batch: pa.RecordBatch) -> None:
         if not len(rows):
@@ -205,14 +210,27 @@ def read_rows(reader: RowReader, targets: Targets, into: Rows, *, work: Work = U
                 raise ValueError("ids are read by rising rows; the rows asked for must be sorted")
             held = set(batch.schema.names)
             metadata = batch.select([name for name in reader.metadata if name in held])
+            texts = decode.of_type(batch[text.name], text.type) if text is not None and text.name in held else None
             if not isinstance(picked, slice):
-                ids, metadata = ids.take(pa.array(picked)), metadata.take(pa.array(picked))
+                of_batch = pa.array(picked)
+                plain = [decode.of_type(column, VIEWS.get(column.type, column.type)) for column in metadata.columns]
+                metadata = pa.RecordBatch.from_arrays(plain, metadata.schema.names)
+                ids, metadata = ids.take(of_batch), metadata.take(of_batch)
+                texts = None if texts is None else texts.take(of_batch)
             with lock:
-                spend(into, ids.nbytes + metadata.nbytes, batch.nbytes)
+                spend(into, ids.nbytes + metadata.nbytes, batch.nbytes, 0 if texts is None else texts.nbytes)
+                if file is not None and texts is not None:
+                    file.add(texts)
+                    written.append(len(into.parts))
                 into.parts.append((slots.start, kept(ids), _kept_columns(metadata)))
 
-    row_bytes = 64 + 32 * len(reader.metadata) + (4 * reader.dim if reader.feature is not None else 0)
+    row_bytes = 64 + 32 * len(reader.columns) + (4 * reader.dim if reader.feature is not None else 0)
     scan(reader.source, reader.columns, take, row_bytes=row_bytes, only_rows=targets.rows, work=work)
+    if file is not None and text is not None:
+        for place, texts in zip(written, file.arrays(), strict=True):
+            first, ids, metadata = into.parts[place]
+            schema = pa.schema([*metadata.schema, text])
+            into.parts[place] = first, ids, pa.RecordBatch.from_arrays([*metadata.columns, texts], schema=schema)
 
 
 def refuse_rounded(source: Source, names: Iterable[str]) -> None:
@@ -234,7 +252,7 @@ def refuse_rounded(source: Source, names: Iterable[str]) -> None:
                 )
 
 
-def spend(into: Rows, nbytes: int, batch: int = 0) -> None:
+def spend(into: Rows, nbytes: int, batch: int = 0, texts: int = 0) -> None:
     """Take bytes of the room for ids and metadata.
 
     Raises:
@@ -243,10 +261,11 @@ def spend(into: Rows, nbytes: int, batch: int = 0) -> None:
     room = into.room
     if room is None:
         return
-    if room.spent + nbytes > room.most:
+    room.texts += texts
+    if room.spent + room.texts + nbytes > room.most:
         rows = into.rows_read
         raise InputError(
-            f"the columns other than the features take {in_words(room.spent)} for the first {rows:,} of "
+            f"the columns other than the features take {in_words(room.spent + room.texts)} for the first {rows:,} of "
             f"{len(into.features):,} rows, and may take {in_words(room.most)}; take a sample, such as "
             f"--rows {max(2, rows // 2)}, or leave large columns out of the shards"
         )

@@ -40,7 +40,8 @@ class RowReader:
     Attributes:
         source: the shards.
         id, id_type: of the ids, of one type in all shards. feature, dim: of the features. quality: several columns.
-        length: of the tokens. metadata: columns that come along as they are. Each may be left out.
+        length: of the tokens. metadata: columns that come along as they are. text: of the texts, in the type of
+            all shards. Each may be left out.
         made_ids: there is no id column; ids are the names of the files and the numbers of the rows.
         bits: features are packed bits.
     """
@@ -53,13 +54,15 @@ class RowReader:
     quality: Sequence[str] = ()
     length: str | None = None
     metadata: Sequence[str] = ()
+    text: pa.Field | None = None
     made_ids: bool = False
     bits: bool = False
 
     @property
     def columns(self) -> list[str]:
         """The columns that are read."""
-        named = [None if self.made_ids else self.id, self.feature, self.length, *self.quality, *self.metadata]
+        text = None if self.text is None else self.text.name
+        named = [None if self.made_ids else self.id, self.feature, self.length, *self.quality, *self.metadata, text]
         return list(dict.fromkeys(name for name in named if name is not None))
 
     def read(self, rows: Sequence[int] | np.ndarray, batch: pa.RecordBatch) -> RowNumbers:

@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
+from datamask.corpus.beginnings import beginnings
 from datamask.corpus.corpus import Corpus
 from datamask.corpus.sampling import row_hash
 from datamask.corpus.text_features import FIT_LIMIT, TextFeatures
@@ -43,11 +42,14 @@ def features_of_texts(corpus: Corpus, texts: Sequence[str], work: Work = UNWATCH
     column = corpus.provenance.columns.get("text")
     if column not in corpus.metadata.column_names:
         raise InputError(f"texts have no place among features without the texts they were made of; {WAY_OUT}")
-    own = pc.fill_null(corpus.metadata[column].cast(pa.large_string()), "")
+
+    def texts_of(rows: np.ndarray) -> list[str]:
+        return [text or "" for text in beginnings(corpus.metadata[column], rows).to_pylist()]
+
     order = np.argsort(row_hash(corpus.ids, 0), kind="stable")
-    learned = TextFeatures(corpus.dim).fit(own.take(pa.array(np.sort(order[:FIT_LIMIT]))).to_pylist(), work=work)
+    learned = TextFeatures(corpus.dim).fit(texts_of(np.sort(order[:FIT_LIMIT])), work=work)
     compared = order[:COMPARED]
-    remade = learned.transform(own.take(pa.array(compared)).to_pylist())
+    remade = learned.transform(texts_of(compared))
     rotation, agreement = _rotation(remade, corpus.features[compared])
     if not agreement >= SHARE:
         raise InputError(

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from datamask.config.target import LEAST_EXAMPLES, MOST_EXAMPLES, Target, check_texts, texts_of
+from datamask.corpus.beginnings import beginnings
 from datamask.corpus.corpus import Corpus
 from datamask.corpus.decode import NUMPY_FLOATS, feature_lengths, feature_rows, plain
 from datamask.corpus.readers.kinds import is_string, value_type
@@ -136,7 +137,7 @@ def _rows_named(path: Path, corpus: Corpus) -> np.ndarray:
 def _of_rows(corpus: Corpus, rows: np.ndarray, name: str) -> Examples:
     texts = None
     if corpus.texts is not None:
-        texts = tuple(pc.fill_null(corpus.texts.take(pa.array(rows)).cast(pa.large_string()), "").to_pylist())
+        texts = tuple(text or "" for text in beginnings(corpus.texts, rows).to_pylist())
     return _distinct_examples(name, corpus.features[rows], texts)
 
 

@@ -19,6 +19,7 @@ from datamask.corpus import row_hash
 from datamask.corpus.copies import ROUNDING, near_families
 from datamask.corpus.corpus import Corpus
 from datamask.corpus.neighbors import NeighborGraph
+from datamask.corpus.text_file import filtered
 from datamask.errors import InputError, OptionError
 from datamask.evaluation.meaning import Meaning
 from datamask.evaluation.measures.copies import NEAR, nearest_cosine
@@ -36,7 +37,7 @@ def subset(corpus: Corpus, rows: np.ndarray) -> Corpus:
     """Some rows of a corpus, in rising order, as a corpus."""
     rows = np.sort(rows)
     named = hashlib.sha256(corpus.fingerprint.encode() + rows.astype("<i8").tobytes()).hexdigest()
-    take = pa.array(rows)
+    take, kept = pa.array(rows), np.isin(np.arange(len(corpus)), rows)
     lengths = None if corpus.lengths is None else corpus.lengths[rows]
     return replace(
         corpus,
@@ -44,7 +45,7 @@ def subset(corpus: Corpus, rows: np.ndarray) -> Corpus:
         quality=corpus.quality[rows],
         features=corpus.features[rows],
         lengths=lengths,
-        metadata=corpus.metadata.take(take),
+        metadata=filtered(corpus.metadata, corpus.provenance.columns.get("text"), pa.array(kept)),
         source_file=corpus.source_file[rows],
         source_row=corpus.source_row[rows],
         fingerprint=named,

@@ -28,8 +28,11 @@ from tests.making.control_groups import own_ledger
 MIB = 1 << 20
 
 
-def shard(path: Path, n: int, dim: int = 4, dictionaries: Sequence[str] = ("text",), **columns) -> CorpusConfig:
-    """A shard whose texts stand once in its dictionary however often they are repeated."""
+def shard(path: Path, n: int, dim: int = 4, dictionaries: Sequence[str] = ("notes", "text"), **columns) -> CorpusConfig:
+    """A shard whose notes and texts stand once in their dictionary however often they are repeated.
+
+    Texts lie in a file once they are read, notes, like any other column, in memory.
+    """
     rng = np.random.default_rng(0)
     features = pa.FixedSizeListArray.from_arrays(pa.array(rng.normal(size=dim * n).astype(np.float32)), dim)
     table = {"chunk_id": [f"r{k}" for k in range(n)], "quality_score": rng.normal(size=n), "feature_arr": features}
@@ -51,7 +54,7 @@ def texts(n: int, nbytes: int) -> pa.Array:
 
 def test_the_open_corpus_keeps_what_it_holds_and_no_longer_than_it_lives(tmp_path, monkeypatch):
     ledger = own_ledger(monkeypatch, Ledger(lambda: 1 << 30))
-    corpus = open_corpus(shard(tmp_path / "a.parquet", 500, text=texts(500, 1000)))
+    corpus = open_corpus(shard(tmp_path / "a.parquet", 500, notes=texts(500, 1000)))
     assert corpus.nbytes > 500 * 1000 and ledger.free() == ledger.total() - corpus.nbytes
     look = first_look(corpus.provenance.config)
     assert ledger.free() == ledger.total() - corpus.nbytes - look.sample.nbytes
@@ -71,7 +74,7 @@ def test_one_that_fails_holds_nothing(tmp_path, monkeypatch):
 def test_it_waits_for_what_others_hold_and_reads_anew_what_outgrew_its_files(tmp_path, monkeypatch):
     """The file says some kilobytes, the texts decode to 100 MiB: that shows while others hold the memory."""
     ledger = own_ledger(monkeypatch, Ledger(lambda: 256 * MIB))
-    config = shard(tmp_path / "a.parquet", 400, text=texts(400, MIB // 4))
+    config = shard(tmp_path / "a.parquet", 400, notes=texts(400, MIB // 4))
     other = ledger.reserve(150 * MIB, "Other work")
     waiting = threading.Event()
     refusal = Ledger._wait
@@ -88,7 +91,7 @@ def test_it_waits_for_what_others_hold_and_reads_anew_what_outgrew_its_files(tmp
 def test_after_a_while_it_is_refused_in_one_sentence_and_holds_nothing(tmp_path, monkeypatch):
     ledger = own_ledger(monkeypatch, Ledger(lambda: 256 * MIB))
     monkeypatch.setattr(module, "WAIT_SECONDS", 0.2)
-    config = shard(tmp_path / "a.parquet", 400, text=texts(400, MIB // 4))
+    config = shard(tmp_path / "a.parquet", 400, notes=texts(400, MIB // 4))
     with ledger.reserve(150 * MIB, "Other work"):
         with pytest.raises(NoRoomError) as refusal:
             open_corpus(config)
@@ -103,7 +106,7 @@ def test_what_was_read_is_let_go_of_without_the_garbage_collector(tmp_path, monk
     """A server sets most objects aside from collections, so errors must not keep their frames in circles."""
     ledger = own_ledger(monkeypatch, Ledger(lambda: 256 * MIB))
     monkeypatch.setattr(module, "WAIT_SECONDS", 0.2)
-    config, pool = shard(tmp_path / "a.parquet", 400, text=texts(400, MIB // 4)), pa.system_memory_pool()
+    config, pool = shard(tmp_path / "a.parquet", 400, notes=texts(400, MIB // 4)), pa.system_memory_pool()
     monkeypatch.setattr(module, "collect", lambda: None)
     before = pool.bytes_allocated()
     gc.disable()
@@ -139,7 +142,7 @@ def test_select_reads_the_columns_that_it_goes_by_and_no_texts(tmp_path, monkeyp
 def test_small_ones_are_opened_while_large_ones_fill_the_memory(tmp_path, monkeypatch):
     ledger = own_ledger(monkeypatch, Ledger(lambda: 512 * MIB))
     monkeypatch.setattr(module, "WAIT_SECONDS", 0.2)
-    bombs = [shard(tmp_path / f"{k}.parquet", 600, text=texts(600, MIB // 4)) for k in range(6)]
+    bombs = [shard(tmp_path / f"{k}.parquet", 600, notes=texts(600, MIB // 4)) for k in range(6)]
     small = shard(tmp_path / "small.parquet", 50)
     kept, refused = [], []
 
@@ -161,7 +164,7 @@ def test_an_idle_corpus_goes_where_memory_is_short(tmp_path, monkeypatch):
     own_ledger(monkeypatch, Ledger(lambda: 256 * MIB))
     monkeypatch.setattr(module, "WAIT_SECONDS", 0.2)
     shared = SharedCorpora()
-    first, second = (shard(tmp_path / f"{k}.parquet", 600, text=texts(600, MIB // 4)) for k in "ab")
+    first, second = (shard(tmp_path / f"{k}.parquet", 600, notes=texts(600, MIB // 4)) for k in "ab")
     shared.get(first)
     with pytest.raises(NoRoomError):
         shared.get(second)
@@ -201,11 +204,11 @@ def large(path: Path, kind: str) -> CorpusConfig:
     n = 600
     match kind:
         case "texts":
-            return shard(path, n, text=texts(n, MIB // 2))
+            return shard(path, n, notes=texts(n, MIB // 2))
         case "texts and invalid rows":
-            return shard(path, n, text=texts(n, MIB // 2), quality_score=[None, *range(1, n)])
+            return shard(path, n, notes=texts(n, MIB // 2), quality_score=[None, *range(1, n)])
         case "texts in other types":
-            shard(path.with_name("b.parquet"), 2, text=pa.array(["a", "b"], pa.large_string()), chunk_id=["x", "y"])
+            shard(path.with_name("b.parquet"), 2, notes=pa.array(["a", "b"], pa.large_string()), chunk_id=["x", "y"])
             pq.write_table(
                 pq.read_table(path.with_name("b.parquet")).append_column(
                     "more", pa.array(["a", "b"], pa.large_string())
@@ -218,9 +221,9 @@ def large(path: Path, kind: str) -> CorpusConfig:
         case "ids":
             return shard(path, n, chunk_id=["i" * (MIB // 8) + str(k) for k in range(n)])
         case "plain texts":
-            return shard(path, n, dictionaries=(), text=[str(k) + "z" * (MIB // 8) for k in range(n)])
+            return shard(path, n, dictionaries=(), notes=[str(k) + "z" * (MIB // 8) for k in range(n)])
         case "distinct texts":
-            return shard(path, n, text=[str(k) + "z" * (MIB // 8) for k in range(n)])
+            return shard(path, n, notes=[str(k) + "z" * (MIB // 8) for k in range(n)])
         case "distinct ids":
             return shard(path, n, dictionaries=["chunk_id"], chunk_id=[str(k) + "z" * (MIB // 8) for k in range(n)])
         case "one id":
@@ -253,3 +256,15 @@ def test_the_peak_stays_within_what_was_reserved(tmp_path, kind):
     peak, reserved, held = map(int, out.stdout.split())
     assert held > 64 * MIB or kind == "one id"
     assert peak <= reserved + 16 * MIB  # what the system's allocator and the interpreter keep
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads Linux's own account of peak memory")
+def test_texts_take_no_memory_that_counts(tmp_path):
+    """512 MiB of texts, of a file of some kilobytes, a row of it dropped: the peak is that of the same rows alone."""
+    n, peaks, held = 1_000, {}, {}
+    small = shard(tmp_path / "small.parquet", 50).inputs[0]
+    for name, columns in {"without": {}, "with": {"text": texts(n, MIB // 2)}}.items():
+        path = shard(tmp_path / f"{name}.parquet", n, quality_score=[None, *range(1, n)], **columns).inputs[0]
+        out = subprocess.run([sys.executable, "-c", PEAK, small, path], capture_output=True, text=True, check=True)
+        peaks[name], _, held[name] = map(int, out.stdout.split())
+    assert peaks["with"] <= peaks["without"] + 128 * MIB and held["with"] == held["without"]
