@@ -9,9 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from datamask.analyses.comparison import tables as comparison
-from datamask.analyses.comparison.shares_chart import shares
 from datamask.corpus import open_corpus
-from datamask.dashboard.map.layers import Category
+from datamask.dashboard.drawing import words
 from datamask.errors import InputError
 from datamask.options import CORPUS_OPTIONS, QualityColumn
 from datamask.runs.store import RunStore
@@ -98,31 +97,37 @@ def test_chance_looks_at_what_a_run_could_take(world, tmp_path):
     assert first.drawn[[3, 4]].tolist() == [1, 1] and not first.drawn[:3].any()
     assert first.drawn[120:] == pytest.approx(58 / 120) and second.drawn == pytest.approx(0.25)
     # 60 of each: 2 certain ones and 58 of 120, a quarter of which the other would take
-    assert comparison.overlaps([first, second])["chance"][0] == pytest.approx(15 / 105)
+    assert comparison.chance_overlap(first.drawn, second.drawn) == pytest.approx(15 / 105)
     pin.unlink()
     again, _ = comparison.load([run, free], len(corpus))
     assert again.drawn[3] == pytest.approx(60 / 122), "a list that is gone: its rows are drawn like others"
 
 
-def test_overlaps_are_set_arithmetic(three):
-    entries, _, _ = three
-    table = comparison.overlaps(entries).set_index("pair")
-    assert list(table.index) == ["A and B", "A and C", "B and C"]
-    sets = {entry.letter: set(np.flatnonzero(entry.selected)) for entry in entries}
-    for pair, row in table.iterrows():
-        a, b = sets[pair[0]], sets[pair[-1]]
-        assert row.shared == len(a & b) and row.only_first == len(a - b) and row.only_second == len(b - a)
-        assert row.overlap == pytest.approx(len(a & b) / len(a | b))
-    assert table.loc["A and B", "most"] == 1.0 and table.loc["A and C", "most"] == pytest.approx(24 / 72)
+def test_the_summary_is_set_arithmetic(three):
+    entries, _, corpus = three
+    table = comparison.summary(entries, corpus.lengths).replace(words.GAP, " ", regex=True)
+    assert table["run"].tolist() == ["A · first", "B · second", "C · third"]
+    assert table["Quality"].tolist() == ["80 %", "40 %", "80 %"] and table["Rows"].tolist() == ["72", "72", "24"]
+    tokens = [words.short(corpus.lengths[entry.selected].sum()).replace(words.GAP, " ") for entry in entries]
+    assert table["Tokens"].tolist() == tokens
+    first, *others = (set(np.flatnonzero(entry.selected)) for entry in entries)
+    assert table["Overlap"][0] == "–"
+    for entry, rows, shown in zip(entries[1:], others, table["Overlap"][1:]):
+        overlap = len(first & rows) / len(first | rows)
+        chance = comparison.chance_overlap(entries[0].drawn, entry.drawn)
+        most = "" if len(rows) == len(first) else ", at most 33 %"
+        assert shown == f"{100 * overlap:.0f} % ({100 * chance:.0f} %{most})"
+    assert table["What differs"][1] == "Diversity objective facility · Balance λ 0.2 · Select ratio 0.3"
+    assert "Tokens" not in comparison.summary(entries)
+    assert comparison.summary(entries[:1] * 2)["What differs"].tolist() == ["nothing", "nothing"]
 
 
 def test_only_the_settings_that_differ(three):
     entries, _, _ = three
-    table = comparison.settings(entries)
-    assert table["Setting"].tolist() == ["Diversity objective", "Balance λ", "Select ratio"]
-    assert table.columns[1:].tolist() == ["A · first", "B · second", "C · third"]
-    assert table.iloc[1, 1:].tolist() == ["0.5", "0.2", "0.5"]
-    assert comparison.settings(entries[:1] * 2).empty
+    differing = comparison.settings(entries)
+    assert list(differing) == ["Diversity objective", "Balance λ", "Select ratio"]
+    assert differing["Balance λ"] == ["0.5", "0.2", "0.5"]
+    assert not comparison.settings(entries[:1] * 2)
 
 
 OTHERWISE = {
@@ -146,26 +151,26 @@ def test_options_by_which_the_same_rows_were_opened_are_compared(world, name):
         finish_run(store, corpus, opened, corpus.quality, name=opened_by)
         for opened_by, opened in (("first", config), ("second", other), ("third", config))
     ]
-    table = comparison.settings(comparison.load(runs, len(corpus)))
-    assert table["Setting"].tolist() == [CORPUS_OPTIONS[name].title]
-    first, second, third = table.iloc[0, 1:]
+    differing = comparison.settings(comparison.load(runs, len(corpus)))
+    assert list(differing) == [CORPUS_OPTIONS[name].title]
+    first, second, third = differing[CORPUS_OPTIONS[name].title]
     assert first == third != second and first not in ("", "None")
-    assert comparison.settings(comparison.load(runs[::2], len(corpus))).empty
+    assert not comparison.settings(comparison.load(runs[::2], len(corpus)))
 
 
 def test_corpus_options_are_written_as_on_the_command_line(world):
     store, corpus, config = world
     other = replace(config, quality_columns=OTHERWISE["quality_columns"], rows=1234)
     runs = [finish_run(store, corpus, opened, corpus.quality) for opened in (config, other)]
-    table = comparison.settings(comparison.load(runs, len(corpus))).set_index("Setting")
-    assert table.loc["Quality columns"].tolist() == ["found by name, then by type", "edu:0.5:z, dirt:-2"]
-    assert table.loc["Rows at most"].tolist() == ["all that fit", "1234"]
+    differing = comparison.settings(comparison.load(runs, len(corpus)))
+    assert differing["Quality columns"] == ["found by name, then by type", "edu:0.5:z, dirt:-2"]
+    assert differing["Rows at most"] == ["all that fit", "1234"]
 
 
 def test_a_row_seed_that_follows_the_seed_is_no_difference_of_its_own(world):
     store, corpus, config = world
     runs = [finish_run(store, corpus, replace(config, seed=seed), corpus.quality, seed=seed) for seed in (0, 3)]
-    assert comparison.settings(comparison.load(runs, len(corpus)))["Setting"].tolist() == ["Seed"]
+    assert list(comparison.settings(comparison.load(runs, len(corpus)))) == ["Seed"]
 
 
 def test_every_setting_has_a_name():
@@ -176,10 +181,8 @@ def test_every_setting_has_a_name():
     assert set(comparison.SETTINGS) == {field.name for field in fields(SelectionConfig)}
 
 
-def test_values_and_scales(three):
+def test_what_does_not_compare_is_said(three):
     entries, _, _ = three
-    table = comparison.values(entries)
-    assert table["quality"].tolist() == [0.8, 0.4, 0.8] and table["selected"].tolist() == [72, 72, 24]
     said = " ".join(comparison.caveats(entries))
     assert "A 72, B 72, C 24" in said and "C pairwise" in said and "joint" in said
     assert comparison.caveats([entries[0], entries[0]]) == []
@@ -189,7 +192,7 @@ def test_a_constant_term_has_no_share(world):
     store, corpus, config = world
     run = finish_run(store, corpus, config, np.arange(len(corpus)), shares={"quality": None})
     entries = comparison.load([run, run], len(corpus))
-    assert np.isnan(comparison.values(entries)["quality"]).all()
+    assert comparison.summary(entries)["Quality"].tolist() == ["–", "–"]
 
 
 def test_load_refuses_what_does_not_fit(three):
@@ -199,33 +202,6 @@ def test_load_refuses_what_does_not_fit(three):
             comparison.load(several, len(corpus))
     with pytest.raises(InputError, match="240 rows, the open corpus has 7"):
         comparison.load(runs[:2], 7)
-
-
-def test_shares_by_category(three):
-    entries, _, corpus = three
-    category = Category.of("source", corpus.metadata["source"])
-    table = comparison.by_category(entries, category)
-    source = np.array(corpus.metadata["source"].to_pylist())
-    for row in table.itertuples():
-        entry = next(e for e in entries if e.label == row.run)
-        assert row.n == (source == row.category).sum()
-        assert row.selected == entry.selected[source == row.category].sum()
-        assert row.share == pytest.approx(row.selected / row.n)
-    assert [column.name for column in corpus.metadata_columns.values() if column.kind == "class"] == ["source"]
-
-
-def test_the_chart_gives_every_run_a_colour_and_a_second_sign(three):
-    entries, _, corpus = three
-    labels = [entry.label for entry in entries]
-    category = comparison.by_category(entries, Category.of("source", corpus.metadata["source"]))
-    dots = shares(category, labels, [entry.ratio for entry in entries], "source")
-    assert [part.name for part in dots.data] == labels
-    assert len({part.marker.color for part in dots.data}) == len({part.marker.symbol for part in dots.data}) == 3
-    assert {100 * entry.ratio for entry in entries} == {line.x0 for line in dots.layout.shapes}
-    left, right = dots.layout.xaxis.range
-    assert left < 0 and right > max(max(part.x) for part in dots.data), "a mark at an end is whole"
-    sizes = category.drop_duplicates("category").sort_values("n", ascending=False)
-    assert [text.split()[0] for text in dots.layout.yaxis.ticktext] == sizes["category"].tolist()
 
 
 def test_runs_whose_ends_two_versions_found_do_not_compare_in_diversity(world):

@@ -35,7 +35,7 @@ VIEWS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("runs", "[data-testid='stVegaLiteChart'] .marks", ()),
     ("frontier", ".js-plotly-plot .main-svg .trace", ()),
     ("frontier?vary=Select ratio", "[data-testid='stMain'] h3", ()),
-    ("compare", ".map[data-drawn='3']", ("Values",)),
+    ("compare", ".map[data-drawn='3']", ("Curves",)),
     ("evidence", ".js-plotly-plot .main-svg .trace", ()),
     ("export", "[data-testid='stDownloadButton'] button", ()),
 )

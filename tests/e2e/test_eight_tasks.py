@@ -73,7 +73,7 @@ def test_the_eight_tasks(browser_page: Page, tmp_path):
         done("another λ")
         walk.click(page.get_by_role("button", name="Compare", exact=True))
         walk.click(page.get_by_role("link", name="Maps, texts and groups of both"))
-        expect(page.get_by_test_id("stMetric").first).to_be_visible()
+        expect(page.get_by_test_id("stTable").first).to_be_visible()
         done("compare")
         page.locator(".st-key-menu").get_by_role("link", name="Map").click()
         followed(page, 0.8)

@@ -38,6 +38,11 @@ def map_data(app: AppTest) -> dict[str, Any] | None:
     return None
 
 
+def compared_runs(app: AppTest) -> pd.DataFrame:
+    """The table of the compared runs, its spaces plain."""
+    return app.table[0].value.replace("\u00a0", " ", regex=True)
+
+
 def figure(app: AppTest, key: str) -> go.Figure:
     """The Plotly figure that the page drew under a key."""
     specs = [chart.proto.spec for chart in app.get("plotly_chart") if _key(chart.proto.id) == key]

@@ -7,12 +7,11 @@ import shutil
 import numpy as np
 import pytest
 
-from datamask.dashboard.drawing import words
 from datamask.dashboard.linked import topics
 from datamask.runs.store import Run
 from datamask.runs.stored_measures import stored_agreement, stored_board
 from tests.making.runs import finish_run
-from tests.pages.reading import map_data, parcels, titles
+from tests.pages.reading import compared_runs, map_data, parcels, titles
 
 
 @pytest.fixture
@@ -111,16 +110,12 @@ def test_two_runs_of_one_kind(page, opened, runs, explained):
     app = page("pages/compare.py", corpus=opened.key, run=runs[1].id)
     assert titles(app) == ["A · first", "B · second", "B · second against A"]
     a, b = (set(np.flatnonzero(run.rows()["selected"])) for run in runs[:2])
-    shown = {metric.label: metric.value for metric in app.metric}
-    assert shown == {
-        "Overlap": words.percent(len(a & b) / len(a | b)),
-        "Kept": words.count(len(a & b)),
-        "Lost": words.count(len(a - b)),
-        "Gained": words.count(len(b - a)),
-    }
-    assert f"by chance {words.percent(0.3 / 1.7)}" in text_of(app)
-    _, settings, lost = (frame.value for frame in app.dataframe)
-    assert settings["Setting"].tolist() == ["Balance λ"]
+    shown = compared_runs(app)
+    assert shown["Overlap"].tolist() == ["–", f"{100 * len(a & b) / len(a | b):.0f} % (18 %)"], "0.3 / 1.7 by chance"
+    assert shown["What differs"].tolist() == ["Balance λ 0\\.5", "Balance λ 0\\.2"]
+    counted = [f"Kept {len(a & b)}", f"Gained {len(b - a)}", f"Lost {len(a - b)}"]
+    assert app.get_by_key("compare_kind").options == counted
+    (lost,) = (frame.value for frame in app.dataframe)
     assert set(lost["chunk_id"]) == {f"doc-{row:04d}" for row in a - b}
     change = parcels(app)["2"]
     assert [said for _, _, said in change["key"]][:2] == [f"gained {len(b - a):,}", f"lost {len(a - b):,}"]
@@ -150,42 +145,31 @@ def tab(app, name):
     return app
 
 
-def test_values_tokens_overlap_and_settings_come_before_any_map(page, opened, runs):
+def test_one_table_comes_before_any_map(page, opened, runs):
     app = page("pages/compare.py", corpus=opened.key)
     placed = [
         element.proto.component_name if element.type == "bidi_component" else element.type for element in app.main
     ]
-    first = placed.index("datamask_map")
-    assert "arrow_data_frame" in placed[:first] or "dataframe" in placed[:first]
-    assert "metric" in placed[:first] and len(app.dataframe) >= 3
-    values = app.dataframe[0].value
-    lengths = opened.corpus.lengths
-    for label, tokens, rows in zip(values["run"], values["tokens"], values["rows"], strict=True):
-        run = next(run for run in runs if run.config.name == label.split(" · ")[1])
-        selected = run.rows(["selected"])["selected"].to_numpy(zero_copy_only=False).astype(bool)
-        assert tokens == lengths[selected].sum() and rows == selected.sum()
+    before = placed[: placed.index("datamask_map")]
+    assert before.count("arrow_table") + before.count("table") == 1 and "arrow_data_frame" not in before
+    assert "Tokens" in compared_runs(app)
 
 
-def test_values_and_curves_have_a_tab(page, opened, runs, explained):
-    app = tab(page("pages/compare.py", corpus=opened.key, run=runs[1].id), "Values")
-    values = app.dataframe[0].value
-    assert values["run"].tolist() == ["A · first", "B · second"] and values["quality"].tolist() == [80.0, 80.0]
-    assert len(app.get("plotly_chart")) == 1
+def test_curves_have_a_tab(page, opened, runs, explained):
+    app = tab(page("pages/compare.py", corpus=opened.key, run=runs[1].id), "Curves")
     (chart,) = app.get("vega_lite_chart")
     assert '"first"' in chart.proto.spec and '"second"' in chart.proto.spec
     explained(app, 6)
 
 
-def test_long_names_in_the_table_of_values_are_shortened_in_the_middle(page, opened, store):
-    """Generated names of runs differ at their ends, which a table cuts off."""
+def test_long_names_in_the_table_are_shortened_in_the_middle(page, opened, store):
+    """Generated names of runs differ at their ends."""
     ends = ("seed one", "seed two")
     for end in ends:
         name = f"facility, λ 0.5, 30 %, counterfactual, {end}"
         finish_run(store, opened.corpus, opened.config, opened.corpus.quality, name=name)
     app = page("pages/compare.py", corpus=opened.key)
-    shown = app.dataframe[0].value["run"]
-    assert {name[-len(ends[0]) :] for name in shown} == set(ends)
-    assert all(len(name) <= 22 and name[1:4] == " · " for name in shown)
+    assert {name[-len(ends[0]) :] for name in compared_runs(app)[""]} == set(ends)
 
 
 def test_kept_gained_and_lost_are_those_of_two_id_lists(page, opened, runs):
@@ -204,7 +188,7 @@ def test_kept_gained_and_lost_are_those_of_two_id_lists(page, opened, runs):
 
 
 def test_changes_by_group_are_counted(page, opened, runs, explained):
-    app = tab(page("pages/compare.py", corpus=opened.key, run=runs[1].id), "Where")
+    app = tab(page("pages/compare.py", corpus=opened.key, run=runs[1].id), "Groups")
     a, b = (set(np.flatnonzero(run.rows()["selected"])) for run in runs[:2])
     sources, lengths = opened.corpus.metadata["source"].to_pylist(), opened.corpus.lengths
     table = app.dataframe[-1].value.set_index("group")
@@ -306,12 +290,11 @@ def test_three_runs_of_different_kinds(page, opened, runs):
     app.multiselect(key="compare").set_value([run.id for run in runs]).run()
     assert not app.exception
     assert titles(app) == ["A · first", "B · second against A", "C · third against A"]
-    assert not app.metric and app.dataframe[1].value["runs"].tolist() == ["A and B", "A and C", "B and C"]
+    assert compared_runs(app)[""].tolist() == ["A · first", "B · second", "C · third"]
+    assert "different numbers of rows" in text_of(app)
     app.get_by_key("compare_other").set_value("C").run()
     a, c = (set(np.flatnonzero(run.rows()["selected"])) for run in (runs[0], runs[2]))
     assert set(app.dataframe[-1].value["chunk_id"]) == {f"doc-{row:04d}" for row in a - c}
-    said = text_of(tab(app, "Values"))
-    assert "different numbers of rows" in said
     app.get_by_key("draw").set_value("selected").run()
     assert titles(app) == ["A · first", "B · second", "C · third"]
     app.get_by_key("marks").set_value("hexagons").run()

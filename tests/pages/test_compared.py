@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.making.runs import finish_run
-from tests.pages.reading import titles
+from tests.pages.reading import compared_runs, titles
 
 
 @pytest.fixture
@@ -27,27 +27,22 @@ def test_the_shown_run_is_held_against_the_one_before(page, opened, runs):
     app = page(corpus=opened.key, run=runs[1].id)
     app.button(key="map_compare").click().run()
     assert not app.exception
-    overlap = f"{100 * (first & second).sum() / (first | second).sum():.0f}"
-    shown = {metric.label: metric.value.replace("\xa0%", "") for metric in app.metric}
-    assert shown == {
-        "Overlap": overlap,
-        "Kept": str((first & second).sum()),
-        "Lost": str((first & ~second).sum()),
-        "Gained": str((second & ~first).sum()),
-    }
+    shown = compared_runs(app)
+    overlap = (first & second).sum() / (first | second).sum()
+    assert shown[""].tolist() == ["A", "B"] and shown["Overlap"][1].startswith(f"{100 * overlap:.0f} % (")
     assert titles(app) == ["B · two against A · one"]
     assert app.query_params["against"] in (runs[0].id, [runs[0].id])
     # the address brings it back, in another session
     again = page(corpus=opened.key, run=runs[1].id, against=runs[0].id)
-    assert titles(again) == titles(app) and len(again.metric) == 4
+    assert titles(again) == titles(app) and compared_runs(again).equals(shown)
     app.button(key="map_compare_end").click().run()
-    assert titles(app) == ["Selected by two"] and not app.metric and "against" not in app.query_params
+    assert titles(app) == ["Selected by two"] and not app.table and "against" not in app.query_params
 
 
 def test_it_ends_where_the_other_run_is_the_current_selection_or_gone(page, opened, runs):
     for against in (runs[1].id, "20200101-000000-never-00000000", "../x"):
         app = page(corpus=opened.key, run=runs[1].id, against=against)
-        assert not app.exception and not app.metric and titles(app) == ["Selected by two"]
+        assert not app.exception and not app.table and titles(app) == ["Selected by two"]
 
 
 def test_one_run_alone_is_compared_with_nothing(page, opened, store, mapped):

@@ -9,9 +9,9 @@ import pytest
 
 from datamask import catalogue
 from datamask.config import RunConfig, SelectionConfig
-from datamask.dashboard.drawing import words
 from datamask.runs.execute import execute
 from datamask.runs.imports import import_ids
+from tests.pages.reading import compared_runs
 
 
 @pytest.fixture
@@ -56,13 +56,11 @@ def test_it_compares_with_a_selected_run(page, opened, store, imported):
     )
     execute(other)
     app = page("pages/compare.py", corpus=opened.key, run=other.id)
-    app.session_state["compare_tab"] = "Values"
-    app.run()
-    assert next(d.value for d in app.dataframe if "run" in d.value)["run"].tolist() == ["A · theirs", "B · greedy"]
+    table = compared_runs(app)
+    assert table[""].tolist() == ["A · theirs", "B · greedy"]
     a, b = (set(np.flatnonzero(run.rows()["selected"])) for run in (imported, other))
-    shown = {metric.label: metric.value for metric in app.metric}
-    assert (shown["Kept"], shown["Gained"]) == (words.count(len(a & b)), words.count(len(b - a)))
-    assert next(d.value for d in app.dataframe if "Setting" in d.value)["Setting"].tolist() == ["Method"]
+    assert table["Overlap"][1].startswith(f"{100 * len(a & b) / len(a | b):.0f} % (")
+    assert table["What differs"].tolist() == ["Method imported", "Method greedy"]
     app = page("pages/evidence.py", evidence_tab="Stability", corpus=opened.key, runs=f"{imported.id},{other.id}")
     assert any("imported ids" in caption.value for caption in app.caption)
     assert not [button for button in app.button if button.key == "measure_agreement"]

@@ -26,7 +26,7 @@ from datamask.runs.run_queue import run_queue
 from datamask.work.context import Work
 from tests.making.ablations import ROBUST, made_result
 from tests.making.runs import finish_run
-from tests.pages.reading import downloads, menu, parcels, ticked, titles
+from tests.pages.reading import compared_runs, downloads, menu, parcels, ticked, titles
 
 LONG = 240.0
 
@@ -283,21 +283,20 @@ def test_export_gives_the_run_again_at_its_own_lambda(page, opened, store, mappe
 def test_compare_holds_what_lambda_was_moved_to_against_the_runs(page, opened, store, mapped, run):
     behind = ready(opened, store, run.config.selection)
     answer = behind.refined(0.9, LONG)
-    app = page("pages/compare.py", compare_tab="Values", corpus=opened.key, run=run.id, **{"lambda": "0.9"})
+    app = page("pages/compare.py", corpus=opened.key, run=run.id, **{"lambda": "0.9"})
     own = run.rows(["selected"])["selected"].to_numpy()
     shared = int((own & answer.mask).sum())
-    metric = {shown.label: shown.value for shown in app.metric}
-    assert metric["Kept"] == str(shared) and metric["Overlap"] == f"{100 * shared / (120 - shared):.0f}\xa0%"
+    table = compared_runs(app)
+    assert table["Overlap"][1].startswith(f"{100 * shared / (120 - shared):.0f} % (")
     sent = parcels(app)
     drawn = np.zeros(len(own), bool)
     drawn[sent["ground"]["rows"]] = np.isin(sent["1"]["codes"], [1, 3])  # kept or gained
     assert np.array_equal(drawn, answer.mask)
-    values = next(table.value for table in app.dataframe if "mean quality" in table.value)
-    assert values["run"].tolist() == ["A · R", "B · current, λ 0.9"]
+    assert table[""].tolist() == ["A · R", "B · current, λ 0\\.9"]
     disk = pd.read_parquet(opened.config.inputs[0])
-    assert values["mean quality"].tolist()[1] == pytest.approx(disk.quality_score[answer.mask].mean())
-    differ = next(table.value for table in app.dataframe if "Setting" in table.value)
-    assert any("λ" in name or "Balance" in name for name in differ["Setting"])
+    mean = disk.quality_score[answer.mask].mean()
+    assert table["Mean score"].tolist()[1] == f"{mean:.4g}".replace("-", "−")
+    assert "Balance λ 0\\.9" in table["What differs"][1]
     # at the run's own lambda there is nothing else to compare
     alone = page("pages/compare.py", corpus=opened.key, run=run.id)
     assert any("one more finished run" in heading.value for heading in alone.subheader)

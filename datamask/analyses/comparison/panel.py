@@ -1,26 +1,37 @@
-"""Of compared runs the overlap, values and settings."""
+"""Of compared runs the one table, and what is kept, gained and lost: the rows of each, and group by group."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
-import pandas as pd
+import numpy as np
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from datamask.analyses.comparison import tables as comparison
-from datamask.analyses.comparison.shares_chart import shares
 from datamask.analyses.comparison.tables import Entry
 from datamask.corpus import Corpus
 from datamask.dashboard.drawing import words
-from datamask.dashboard.map.layers import Category
+from datamask.dashboard.linked import columns, topics_panel
+from datamask.dashboard.map import scene
+from datamask.dashboard.map.filters import Holding, Rows
 from datamask.dashboard.runs import listing
 from datamask.dashboard.runs.candidates import Refused
-from datamask.dashboard.shell import session, tables
-from datamask.dashboard.shell.plots import plot
+from datamask.dashboard.shell import downloads, ordering, tables
 
-SETTINGS_AT_ONCE, NAMED = 12, 5
 REFUSED_AT_ONCE = 50
+PAGE = 100
+TEXTS_AT_ONCE, GROUPS_AT_ONCE = 10, 14
+SAMPLES, TOKENS = "rows", "tokens"
+OVERLAP = (
+    "Overlap with A: rows that both select, divided by the rows that at least one selects. In brackets: two random "
+    "selections of these sizes with the same pins, bans and quotas."
+)
+ABOUT = {
+    "kept": "Selected by both.",
+    "gained": "Selected by {second} only.",
+    "lost": "Selected by {first} only.",
+}
 
 
 def draw_refused(refused: Sequence[Refused]) -> None:
@@ -34,138 +45,203 @@ def draw_refused(refused: Sequence[Refused]) -> None:
             st.caption(f"and {len(refused) - REFUSED_AT_ONCE:,} more")
 
 
-def overlaps(entries: Sequence[Entry]) -> None:
-    """Overlap of every pair beside what chance gives; two runs get large numbers, more of them a table."""
-    table = comparison.overlaps(entries)
-    if len(table) == 1:
-        pair = table.iloc[0]
-        a, b = entries
-        with st.container(horizontal=True, gap="medium"):
-            for label, value, caption, help_ in (
-                ("Overlap", words.percent(pair.overlap), f"by chance {words.percent(pair.chance)}", _about(pair)),
-                ("Kept", words.count(pair.shared), "selected by both", None),
-                ("Lost", words.count(pair.only_first), f"selected by {a.letter} only", None),
-                ("Gained", words.count(pair.only_second), f"selected by {b.letter} only", None),
-            ):
-                with st.container(gap=None, width="content"):
-                    st.metric(label, value, help=help_, width="content")
-                    st.caption(caption)
-        return
-    st.markdown("**Overlap of each pair**", help=_about(None))
-    pairs = pd.DataFrame(
-        {
-            "runs": table.pair,
-            "overlap": 100 * table.overlap,
-            "by chance": 100 * table.chance,
-            "shared": table.shared,
-            "only the first": table.only_first,
-            "only the second": table.only_second,
-        }
-    )
-    st.dataframe(
-        pairs,
-        hide_index=True,
-        lazy=False,
-        alt="Overlap of each pair of runs and its value by chance",
-        column_config={
-            "overlap": st.column_config.ProgressColumn(format="%.0f %%", min_value=0, max_value=100),
-            "by chance": st.column_config.NumberColumn(format="%.0f %%"),
-            **{name: st.column_config.NumberColumn(format="localized") for name in pairs.columns[3:]},
-        },
-    )
+def summary(entries: Sequence[Entry], lengths: np.ndarray | None = None, *, narrow: bool = False) -> None:
+    """One row per run: its values, its overlap with the first, and the settings that differ.
+
+    Args:
+        lengths: tokens ``(N,)``; None: not shown.
+        narrow: whether there is room for a letter and the first numbers alone.
+    """
+    table = comparison.summary(entries, lengths)
+    table["run"] = [entry.letter if narrow else words.plain(name) for entry, name in zip(entries, table["run"])]
+    table["What differs"] = [words.plain(text, 500) for text in table["What differs"]]
+    if narrow:
+        table = table[["run", "Quality", "Diversity", "Rows", "Overlap"]]
+    # no grid of cells: the browser would load it before the maps
+    st.table(table.rename(columns={"run": ""}), border="horizontal", hide_index=True, alt="Values of each run")
+    caveats = " ".join(words.plain(text, 400) for text in comparison.caveats(entries))
+    st.caption(caveats or "Overlap with A, and by chance.", help=OVERLAP)
 
 
-def _about(pair) -> str:
-    text = (
-        "Rows that both select, divided by the rows that at least one selects. By chance: two random selections of "
-        "these sizes with the same pins, bans and quotas."
-    )
-    if pair is not None and pair.most < 1:
-        text += f" Selections of these sizes overlap by at most {words.percent(pair.most)}."
-    return text
-
-
-def values(entries: Sequence[Entry], corpus: Corpus) -> None:
-    """Quality, diversity, rows and tokens of each run."""
-    table = comparison.values(entries)
-    shares = pd.DataFrame(
-        {
-            "run": [words.middle(label, 22) for label in table.run],
-            "quality": 100 * table.quality,
-            "diversity": 100 * table.diversity,
-            "rows": table.selected,
-            **({} if corpus.lengths is None else {"tokens": comparison.tokens(entries, corpus.lengths)}),
-            "mean quality": table.raw_quality,
-            "raw diversity": table.raw_diversity,
-        }
-    )
-    share = st.column_config.ProgressColumn(
-        format="%.0f %%",
-        min_value=0,
-        max_value=100,
-        width="small",
-        help="0 % random, 100 % best found. Below 0 is worse than random.",
-    )
-    st.markdown("**Values**")
-    st.dataframe(
-        shares,
-        hide_index=True,
-        lazy=False,
-        alt="Quality, diversity, rows and tokens of each run",
-        column_config={
-            "quality": share,
-            "diversity": share,
-            "run": st.column_config.TextColumn(width=150),
-            "rows": st.column_config.NumberColumn(format="localized", width="small"),
-            "tokens": st.column_config.NumberColumn(format="compact", width="small"),
-            "mean quality": st.column_config.NumberColumn("mean quality score", format="%.4g", width=135),
-            "raw diversity": st.column_config.NumberColumn(format="%.4g", width="small"),
-        },
-    )
-    for sentence in comparison.caveats(entries):
-        st.caption(words.plain(sentence, 400))
-
-
-def categories(entries: Sequence[Entry], corpus: Corpus) -> None:
-    """What share of each class every run selects, for a metadata column of the reader's choice."""
-    names = [column.name for column in corpus.metadata_columns.values() if column.kind == "class"]
-    if not names:
-        return
-    name = st.selectbox(
-        "Selected share by",
-        names,
-        key="compare_category",
+def other_of(entries: Sequence[Entry]) -> Entry:
+    """The run that A is held against: the reader's choice where there are several."""
+    others = {entry.letter: entry for entry in entries[1:]}
+    if len(others) == 1:
+        return entries[1]
+    if st.session_state.get("compare_other", "B") not in others:
+        # of a longer list of runs
+        del st.session_state["compare_other"]
+    letter = st.segmented_control(
+        f"{words.plain(entries[0].label, 40)} against",
+        list(others),
+        default="B",
+        required=True,
+        key="compare_other",
+        format_func=lambda name: words.named(others[name].label, 60),
         persist_state="session",
-        help="n: rows of the corpus with this value.",
     )
-    table = comparison.by_category(entries, Category.of(name, corpus.metadata[name]))
-    plot(
-        shares(
-            table, [entry.label for entry in entries], [entry.ratio for entry in entries], name, dark=session.dark()
-        ),
-        key="compare_shares",
-        alt=f"Share of each {name} that each run selected",
-    )
+    return others[letter]
 
 
-def settings(entries: Sequence[Entry]) -> None:
-    """Only what differs; of more than two runs folded away, its names still to be read."""
-    table = comparison.settings(entries)
-    if table.empty:
-        st.markdown("**Settings that differ**")
-        st.caption("None: the settings and rows are equal.")
+def texts(entries: Sequence[Entry], corpus: Corpus) -> None:
+    """Kept, gained, lost: how many, a search, a page of them, and a download."""
+    first, other = entries[0], other_of(entries)
+    parts = comparison.masks(first.selected, other.selected)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        kind = st.segmented_control(
+            f"{first.letter} to {other.letter}",
+            comparison.KINDS,
+            default="lost",
+            required=True,
+            key="compare_kind",
+            format_func=lambda name: f"{name.capitalize()} {int(parts[name].sum()):,}",
+            persist_state="session",
+        )
+        search = st.text_input(
+            "Search",
+            key="compare_search",
+            placeholder="words in the text",
+            width=220,
+            disabled=corpus.texts is None,
+        )
+        mask = parts[kind]
+        if search.strip():
+            mask = mask & Holding(search).mask(Rows(len(corpus), texts=corpus.texts))
+        rows = np.flatnonzero(mask)
+        order = st.selectbox(
+            "Order",
+            ordering.ORDERS,
+            key="compare_order",
+            width=140,
+        )
+        pages = max(1, -(-len(rows) // PAGE))
+        page = st.number_input(
+            "Page",
+            1,
+            pages,
+            1,
+            key=f"compare_page_{kind}_{pages}",
+            width=105,
+        )
+        st.download_button(
+            f"Download {len(rows):,} {kind} ids (CSV)",
+            downloads.of_rows(len(rows), lambda: scene.id_file(corpus, rows, ".csv")),
+            file_name=f"{kind}-{first.letter}-{other.letter}.csv",
+            mime="text/csv",
+            on_click="ignore",
+            key="compare_csv",
+            icon=":material/download:",
+            disabled=not len(rows),
+        )
+    if not len(rows):
+        st.caption("No text contains these words." if search.strip() else _none(kind, first, other))
         return
-    several = f" ({len(table)})" if len(table) > 1 else ""
-    if len(entries) > 2:
-        few = ", ".join(table["Setting"][:NAMED]) + (", …" if len(table) > NAMED else "")
-        room: DeltaGenerator = st.expander(f"Settings that differ{several}: {words.plain(few, 300)}")
-    else:
-        st.markdown(f"**Settings that differ{several}**")
-        room = st.container()
-    room.dataframe(
-        table,
+    about = ABOUT[kind].format(first=first.letter, second=other.letter)
+    summary = f"{about} {len(rows):,} rows"
+    if corpus.lengths is not None:
+        summary += f", {words.count(corpus.lengths[rows].sum())} tokens"
+    st.caption(
+        f"{summary}. Mean quality score {words.value(float(corpus.quality[rows].mean()))}, all rows "
+        f"{words.value(float(corpus.quality.mean()))}."
+    )
+    listed = ordering.in_order(corpus, rows, order)[(page - 1) * PAGE : page * PAGE]
+    st.dataframe(
+        scene.sample_table(corpus, listed),
         hide_index=True,
         lazy=False,
-        height=tables.height(len(table), SETTINGS_AT_ONCE),
-        alt="Settings that differ between the runs",
+        height=tables.height(len(listed), TEXTS_AT_ONCE),
+        alt=f"Rows {kind} from {first.letter} to {other.letter}",
+        column_config={
+            # no wider than fits a small window; it takes what room there is
+            "text": st.column_config.TextColumn("text", width=430),
+            "quality": st.column_config.NumberColumn("quality score", format="%.4g", width="small"),
+        },
+    )
+
+
+def _none(kind: str, first: Entry, other: Entry) -> str:
+    return {
+        "kept": "None: the two selections have no row in common.",
+        "gained": f"None: {first.letter} selects all rows of {other.letter}.",
+        "lost": f"None: {other.letter} selects all rows of {first.letter}.",
+    }[kind]
+
+
+def groups(entries: Sequence[Entry], corpus: Corpus, cache_dir: Path) -> None:
+    """What changes in each domain, length band or cluster, the largest change first."""
+    first, other = entries[0], other_of(entries)
+    classes = columns.rows(corpus, cache_dir, "", None).classes
+    choices = [name for name in classes if len(classes[name][1]) > 1]
+    if not choices:
+        st.caption("This corpus has no column with groups and no texts.")
+        topics_panel.offer(corpus, cache_dir, "compare_clusters")
+        return
+    if st.session_state.get("compare_group_by", choices[0]) not in choices:
+        del st.session_state["compare_group_by"]
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        by = st.selectbox(
+            "Change in each",
+            choices,
+            key="compare_group_by",
+            persist_state="session",
+            width=300,
+        )
+        counted = SAMPLES
+        if corpus.lengths is not None:
+            counted = st.segmented_control(
+                "Count",
+                (SAMPLES, TOKENS),
+                default=SAMPLES,
+                required=True,
+                key="compare_counted",
+                persist_state="session",
+                help="The unit of the columns *kept*, *lost* and *gained*. Shares always count rows.",
+            )
+        topics_panel.offer(corpus, cache_dir, "compare_clusters")
+    codes, names = classes[by]
+    table = comparison.by_group(codes, names, first.selected, other.selected, corpus.lengths)
+    overall = other.ratio - first.ratio
+    still = (
+        "no change" if abs(overall) < 5e-5 else f"{words.percent(overall, 1)}, because the selections differ in size"
+    )
+    st.caption(
+        f"{other.letter} minus {first.letter}; over all rows {still}. By chance, 1 in 20 intervals of unchanged groups "
+        "misses that."
+    )
+    _table(table, by, counted, first, other)
+
+
+def _table(table, by: str, counted: str, first: Entry, other: Entry) -> None:
+    points = [f"{words.signed(100 * value, 1)}" for value in table["change"]]
+    spans = [
+        f"{words.signed(100 * a, 1)} to {words.signed(100 * b, 1)}"
+        for a, b in zip(table["low"], table["high"], strict=True)
+    ]
+    listed = table.assign(points=points, interval=spans, before=100 * table["before"], after=100 * table["after"])
+    kinds = [name if counted == SAMPLES else f"tokens_{name}" for name in comparison.KINDS]
+    st.dataframe(
+        listed[["group", "points", "interval", "before", "after", "n", *kinds]],
+        hide_index=True,
+        lazy=False,
+        height=tables.height(len(listed), GROUPS_AT_ONCE),
+        alt=f"What changes in each {by}, the clearest change first",
+        column_config={
+            "group": st.column_config.TextColumn(by, width=122),
+            "points": st.column_config.TextColumn("change", width=62, help="Percentage points of the group."),
+            "interval": st.column_config.TextColumn("95 % interval", width=106),
+            "before": st.column_config.NumberColumn(f"{first.letter} selects", format="%.1f %%", width=64),
+            "after": st.column_config.NumberColumn(f"{other.letter} selects", format="%.1f %%", width=64),
+            "n": st.column_config.NumberColumn(
+                "n", format="localized", width=56, help="Rows of the group in the corpus."
+            ),
+            **{
+                column: st.column_config.NumberColumn(
+                    kind,
+                    format="localized" if counted == SAMPLES else "compact",
+                    width=52,
+                    help=f"{ABOUT[kind].format(first=first.letter, second=other.letter)} Counted in {counted}.",
+                )
+                for kind, column in zip(comparison.KINDS, kinds, strict=True)
+            },
+        },
     )

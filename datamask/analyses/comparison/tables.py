@@ -1,4 +1,4 @@
-"""Two to four runs on the same corpus, side by side: what they share, what only one kept, which settings differ.
+"""Two to four runs on the same corpus, side by side: values, overlap, settings, and what is kept, gained and lost.
 
 Pure: run records in, small tables out. Maps, overlaps and ids compare whenever the rows are the same (equal corpus
 fingerprint). Values compare only where the scale is the same too: quality where the quality anchors are equal (equal
@@ -8,7 +8,6 @@ number of selected rows), diversity where the objective is equal as well. `cavea
 from __future__ import annotations
 
 import contextlib
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -22,7 +21,7 @@ import pyarrow.compute as pc
 
 from datamask.config import SelectionConfig
 from datamask.dashboard.drawing import words
-from datamask.dashboard.map.layers import Category
+from datamask.dashboard.linked.groups import Z
 from datamask.dashboard.tradeoff.ends import Ends, ends_of, other_version
 from datamask.errors import InputError
 from datamask.evaluation.result import NO_RESULT
@@ -32,6 +31,11 @@ from datamask.runs.store import Run
 
 LETTERS = "ABCD"
 MOST = 4
+NAME = 32
+"""Letters of a run's name in a table."""
+
+KINDS = ("kept", "gained", "lost")
+"""Rows that both select, that only the second selects, that only the first selects."""
 
 SETTINGS = {name: option.title for name, option in OPTIONS.items()}
 """Every setting of a selection, with what a list of settings calls it."""
@@ -134,93 +138,62 @@ def draw_chances(size: int, eligible: np.ndarray, pinned: np.ndarray) -> np.ndar
     return chances
 
 
-def overlaps(entries: Sequence[Entry]) -> pd.DataFrame:
-    """One row per pair: ``pair, shared, only_first, only_second, overlap, chance, most``.
+def summary(entries: Sequence[Entry], lengths: np.ndarray | None = None) -> pd.DataFrame:
+    """One row per run, in words: ``run, Quality, Diversity, Mean score, Rows, Tokens, Overlap, What differs``.
 
-    ``overlap`` is Jaccard's shared / either; ``chance`` what random selections have that draw as many from the rows
-    that each run could take; ``most`` what sizes as different as these allow.
+    ``Overlap`` is Jaccard's, the rows that a run shares with the first divided by the rows of either; behind it stands
+    what random selections have that draw as many from the rows that each run could take, and where the sizes differ
+    what they allow at most.
+
+    Args:
+        lengths: tokens ``(N,)``; NaN counts none. None: no column ``Tokens``.
     """
-    rows = []
-    for a, b in combinations(entries, 2):
-        shared = int((a.selected & b.selected).sum())
-        sizes = sorted((int(a.selected.sum()), int(b.selected.sum())))
-        rows.append(
-            {
-                "pair": f"{a.letter} and {b.letter}",
-                "shared": shared,
-                "only_first": int(a.selected.sum()) - shared,
-                "only_second": int(b.selected.sum()) - shared,
-                "overlap": shared / (sum(sizes) - shared),
-                "chance": chance_overlap(a.drawn, b.drawn),
-                "most": sizes[0] / sizes[1],
-            }
-        )
-    return pd.DataFrame(rows)
-
-
-def by_category(entries: Sequence[Entry], category: Category) -> pd.DataFrame:
-    """Where each run takes more or less: one row per class and run, ``category, n, run, selected, share``.
-
-    ``n`` is the number of all rows of the class, ``share`` the part of them that the run selected. Largest class first.
-    """
-    total = np.bincount(category.codes, minlength=len(category.names))
-    rows = []
-    for code, name in enumerate(category.names):
-        for entry in entries:
-            taken = int(entry.selected[category.codes == code].sum())
-            rows.append(
-                {
-                    "category": name,
-                    "n": int(total[code]),
-                    "run": entry.label,
-                    "selected": taken,
-                    "share": taken / total[code] if total[code] else math.nan,
-                }
-            )
-    return pd.DataFrame(rows)
-
-
-# -- values and settings --------------------------------------------------------------------------------------------
-
-
-def values(entries: Sequence[Entry]) -> pd.DataFrame:
-    """One row per run: ``run, selected, quality, diversity`` (shares of the attainable gain) and ``raw_...``."""
-    return pd.DataFrame(
-        [
-            {
-                "run": entry.label,
-                "selected": int(entry.selected.sum()),
-                "quality": _number(entry.shares.quality),
-                "diversity": _number(entry.shares.diversity),
-                "raw_quality": _number(entry.raw.quality),
-                "raw_diversity": _number(entry.raw.diversity),
-                "objective": entry.config.objective,
-            }
-            for entry in entries
-        ]
+    differing = settings(entries)
+    table = pd.DataFrame(
+        {
+            "run": [words.middle(entry.label, NAME).replace(" ", words.GAP) for entry in entries],
+            "Quality": [words.percent(entry.shares.quality) for entry in entries],
+            "Diversity": [words.percent(entry.shares.diversity) for entry in entries],
+            "Mean score": [words.value(entry.raw.quality) for entry in entries],
+            "Rows": [words.count(entry.selected.sum()) for entry in entries],
+            "Overlap": ["–", *(overlap_words(entries[0], entry) for entry in entries[1:])],
+            "What differs": [
+                " · ".join(_unbroken(f"{name} {used[place]}") for name, used in differing.items()) or "nothing"
+                for place in range(len(entries))
+            ],
+        }
     )
+    if lengths is not None:
+        table.insert(5, "Tokens", [words.short(float(np.nansum(lengths[entry.selected]))) for entry in entries])
+    return table
 
 
-def tokens(entries: Sequence[Entry], lengths: np.ndarray) -> list[float]:
-    """Tokens of the rows that each run selected; rows without a length count none."""
-    return [float(np.nansum(lengths[entry.selected])) for entry in entries]
+def overlap_words(first: Entry, second: Entry) -> str:
+    """The overlap of two runs as ``75 % (18 %)``, its value by chance in brackets; see `summary`."""
+    shared = int((first.selected & second.selected).sum())
+    few, many = sorted((int(first.selected.sum()), int(second.selected.sum())))
+    overlap, chance = shared / (few + many - shared), chance_overlap(first.drawn, second.drawn)
+    most = "" if few == many else f", at most {words.percent(few / many)}"
+    return f"{words.percent(overlap)} ({words.percent(chance)}{most})"
 
 
-def settings(entries: Sequence[Entry]) -> pd.DataFrame:
-    """Only the settings that differ: first column ``Setting``, then one text column per run; may be empty.
+# -- settings -------------------------------------------------------------------------------------------------------
+
+
+def settings(entries: Sequence[Entry]) -> dict[str, list[str]]:
+    """What each run has of the settings that differ, by their titles.
 
     Those of the corpus too: the same rows may have been opened by other options.
     """
-    rows = []
-    for name, label in SETTINGS.items():
+    differing = {}
+    for name, title in SETTINGS.items():
         used = [getattr(entry.config, name) for entry in entries]
-        if any(value != used[0] for value in used):
-            rows.append({"Setting": label, **{entry.label: _in_words(value) for entry, value in zip(entries, used)}})
+        if not _equal(used):
+            differing[title] = [_in_words(value) for value in used]
     for name, option in CORPUS_OPTIONS.items():
-        given = [entry.corpus.get(name, option.default) for entry in entries]
-        if not _equal(given):
-            rows.append({"Setting": option.title, **{entry.label: _opened_by(entry, option) for entry in entries}})
-    return pd.DataFrame(rows, columns=["Setting", *(entry.label for entry in entries)])
+        if not _equal([entry.corpus.get(name, option.default) for entry in entries]):
+            differing[option.title] = [_opened_by(entry, option) for entry in entries]
+    return differing
 
 
 def other_ends(entries: Sequence[Entry]) -> str | None:
@@ -247,6 +220,82 @@ def caveats(entries: Sequence[Entry]) -> list[str]:
     return sentences
 
 
+# -- changes --------------------------------------------------------------------------------------------------------
+
+
+def masks(first: np.ndarray, second: np.ndarray) -> dict[str, np.ndarray]:
+    """Bool ``(N,)`` of each of `KINDS`: in both, only in the second, only in the first."""
+    first, second = np.asarray(first, bool), np.asarray(second, bool)
+    return {"kept": first & second, "gained": second & ~first, "lost": first & ~second}
+
+
+def paired(gained: np.ndarray, lost: np.ndarray, n: np.ndarray, z: float = Z) -> tuple[np.ndarray, np.ndarray]:
+    """Interval of the change of a share, ``(gained - lost) / n``, when both shares are of the same n samples.
+
+    The adjusted Wald interval of Bonett and Price (2012), which adds one pair of each kind: samples that both
+    selections treat alike say nothing about a change, so the two shares may not be compared as if they were strangers.
+
+    Args:
+        z: normal quantile of the confidence.
+
+    Returns:
+        Its lower and upper ends, float64.
+    """
+    gained, lost, n = (np.asarray(part, float) for part in (gained, lost, n))
+    more, less = (gained + 1) / (n + 2), (lost + 1) / (n + 2)
+    reach = z * np.sqrt((more + less - (more - less) ** 2) / (n + 2))
+    change = (gained - lost) / n
+    # the adjustment pulls towards 0 and must not leave the change itself outside
+    return (
+        np.clip(np.minimum(more - less - reach, change), -1, 1),
+        np.clip(np.maximum(more - less + reach, change), -1, 1),
+    )
+
+
+def by_group(
+    codes: np.ndarray, names: tuple[str, ...], first: np.ndarray, second: np.ndarray, weights: np.ndarray | None = None
+) -> pd.DataFrame:
+    """One row per group that is not empty, the largest sure change first.
+
+    Columns: ``group, n, kept, gained, lost, before, after`` (selected shares), ``change, low, high`` (their difference
+    and its interval), and with weights ``tokens_kept, tokens_gained, tokens_lost``. Sure is how far the
+    interval stays away from the change over all rows, which is 0 for selections of one size.
+
+    Args:
+        codes: ``(N,)`` indices into names; -1: in no group.
+        first, second: bool ``(N,)``.
+        weights: tokens ``(N,)``.
+    """
+    inside = codes >= 0
+    n = np.bincount(codes[inside], minlength=len(names))
+    there = np.flatnonzero(n)
+    parts = masks(first, second)
+    counts = {kind: np.bincount(codes[inside & mask], minlength=len(names))[there] for kind, mask in parts.items()}
+    total = n[there]
+    low, high = paired(counts["gained"], counts["lost"], total)
+    overall = float(np.mean(second)) - float(np.mean(first))
+    off = np.where(low > overall, low - overall, np.where(high < overall, high - overall, 0.0))
+    change = (counts["gained"] - counts["lost"]) / total
+    table = pd.DataFrame(
+        {
+            "group": np.array(names, object)[there],
+            "n": total,
+            **counts,
+            "before": (counts["kept"] + counts["lost"]) / total,
+            "after": (counts["kept"] + counts["gained"]) / total,
+            "change": change,
+            "low": low,
+            "high": high,
+        }
+    )
+    if weights is not None:
+        for kind, mask in parts.items():
+            chosen = inside & mask
+            table[f"tokens_{kind}"] = np.bincount(codes[chosen], weights[chosen], minlength=len(names))[there]
+    order = np.lexsort((table["group"].astype(str), -np.abs(change - overall), -np.abs(off)))
+    return table.iloc[order].reset_index(drop=True)
+
+
 def _pinned(run: Run, n: int) -> np.ndarray:
     """The rows that the run had to take, bool ``(N,)``; none where the list of them is gone."""
     from datamask.evaluation.id_lists import read_ids
@@ -262,12 +311,13 @@ def _pinned(run: Run, n: int) -> np.ndarray:
     return pinned
 
 
+def _unbroken(text: str) -> str:
+    """A short text that stays on one line in a narrow column."""
+    return text.replace(" ", words.GAP) if len(text) <= NAME else text
+
+
 def _equal(items: Sequence[object]) -> bool:
     return all(item == items[0] for item in items)
-
-
-def _number(value: float | None) -> float:
-    return math.nan if value is None else float(value)
 
 
 def _opened_by(entry: Entry, option: Option) -> str:

@@ -8,7 +8,6 @@ from pathlib import Path
 import streamlit as st
 
 from datamask.analyses.agreement import panel as agreement_panel
-from datamask.analyses.changes import panel as changes_panel
 from datamask.analyses.comparison import choice_panel, panel
 from datamask.analyses.curves import panel as lines_panel
 from datamask.corpus import Corpus
@@ -27,7 +26,7 @@ from datamask.dashboard.workspace.current import Current
 from datamask.pages.evidence import page as evidence
 
 CHANGES, SELECTED, AGREEMENT = "changes", "selected", "agreement"
-TABS = ("Texts", "Where", "Values")
+TABS = ("Rows", "Groups", "Curves")
 
 
 def _names(corpus: Corpus, cache_dir: Path, ground: scene.Ground) -> list[Named]:
@@ -39,7 +38,7 @@ def _names(corpus: Corpus, cache_dir: Path, ground: scene.Ground) -> list[Named]
 
 
 def show(current: Current | None) -> None:
-    """Draw values, overlap and the settings that differ; below them the maps, and the tabs.
+    """Draw one row per run; below it the maps, then rows, groups and curves.
 
     Args:
         current: what the page shows; it is compared with the runs where it is none itself.
@@ -48,20 +47,7 @@ def show(current: Current | None) -> None:
     corpus, compared, entries = chosen.corpus, chosen.runs, chosen.entries
     cache_dir = session.store().cache_dir
     first = entries[0]
-    # of two runs a few numbers; of more a table, and settings with more columns than fit beside it
-    numbers, differing = st.columns([1.3, 1], gap="medium") if len(entries) == 2 else (st.container(), st.container())
-    with numbers:
-        panel.values(entries, corpus)
-        panel.overlaps(entries)
-        with st.container(horizontal=True, gap="small"):
-            for tab in evidence.OF_RUNS:
-                link = {**views.now().address, evidence.TAB: tab}
-                st.page_link(
-                    "pages/evidence.py", label=tab, icon=":material/arrow_forward:", query_params=link, width="content"
-                )
-    with differing:
-        panel.settings(entries)
-
+    panel.summary(entries, corpus.lengths)
     drawing = st.container()
     with st.container(horizontal=True, gap="medium"):
         panels = st.segmented_control(
@@ -117,25 +103,31 @@ def show(current: Current | None) -> None:
         st.caption(ground.caption, help=ground.places.caption)
         layout_panel.offer(corpus, cache_dir, wanted)
 
-    tab = st.segmented_control(
-        "Below the maps",
-        TABS,
-        default=TABS[0],
-        required=True,
-        key="compare_tab",
-        bind="query-params",
-        persist_state="session",
-        label_visibility="collapsed",
-    )
+    with st.container(horizontal=True, gap="small", vertical_alignment="center"):
+        tab = st.segmented_control(
+            "Below the maps",
+            TABS,
+            default=TABS[0],
+            required=True,
+            key="compare_tab",
+            bind="query-params",
+            persist_state="session",
+            label_visibility="collapsed",
+        )
+        for of_runs in evidence.OF_RUNS:
+            link = {**views.now().address, evidence.TAB: of_runs}
+            st.page_link(
+                "pages/evidence.py",
+                label=of_runs,
+                icon=":material/arrow_forward:",
+                query_params=link,
+                width="content",
+            )
     with st.container(key="compare_tab_panel"):
-        if tab == "Texts":
-            changes_panel.texts(entries, corpus)
-        elif tab == "Where":
-            changes_panel.groups(entries, corpus, cache_dir)
+        if tab == "Rows":
+            panel.texts(entries, corpus)
+        elif tab == "Groups":
+            panel.groups(entries, corpus, cache_dir)
         else:
-            left, right = st.columns([1.15, 1], gap="large")
-            with left:
-                st.fragment(panel.categories)(entries, corpus)
-            with right:
-                st.fragment(lines_panel.show)(compared)
+            st.fragment(lines_panel.show)(compared)
     panel.draw_refused(chosen.refused)

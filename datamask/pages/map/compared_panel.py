@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import pandas as pd
 import streamlit as st
 
 from datamask.analyses.comparison import panel as comparison_panel
@@ -83,17 +82,7 @@ def show(now: Compared) -> None:
         f"**A** {words.named(first.label.partition(' · ')[2], 40)}  \n"
         f"**B** {words.named(second.label.partition(' · ')[2], 40)}"
     )
-    comparison_panel.overlaps(now.entries)
-    table = tables.values(now.entries)
-    shown = pd.DataFrame(
-        {
-            "": ["A", "B"],
-            "Quality": [words.percent(value) for value in table.quality],
-            "Diversity": [words.percent(value) for value in table.diversity],
-            "Rows": [f"{count:,}" for count in table.selected],
-        }
-    )
-    st.table(shown.set_index(""), border="horizontal")
+    comparison_panel.summary(now.entries, narrow=True)
     st.page_link(
         "pages/compare.py",
         label="Maps, texts and groups of both",
