@@ -526,7 +526,7 @@ def measure_slider(browser: Browser, address: str, pid: int, key: str, run: Run)
             "lamb => window.shown?.lamb === lamb && window.shown.at > window.released", arg=f"{lamb:g}"
         )
         seconds = page.evaluate("window.shown.at - window.released") / 1000
-        numbers = page.locator(".lambda .numbers").inner_text()
+        numbers = page.locator(".answer").inner_text()
         moves.append(
             {
                 "lamb": lamb,

@@ -115,7 +115,7 @@ class Walk:
         expect(self.page.get_by_role("heading", level=1, name="Map", exact=True)).to_be_visible()
         lamb = self.slide()
         # the browser shows it at once; the page is drawn for it a moment later, and a press before that is lost
-        expect(self.main.locator(".st-key-strip strong").first).to_have_text(f"λ {lamb:g}")
+        expect(self.main.locator(".answer:not(.moved) .head b")).to_have_text(f"λ {lamb:g}")
         before = self.page.url
         self.click(self.main.get_by_role("button", name="Keep as run"))
         run_of = re.compile("run=([a-z0-9-]+)")
@@ -129,13 +129,13 @@ class Walk:
         expect(slider).to_be_enabled()
         self.page.wait_for_function(STILL)
         slider.focus()
-        kept = self.page.locator(".lambda .numbers")
+        kept = self.page.locator(".answer .meter").first
         lamb, quality = round(100 * float(slider.input_value())), 100.0
         while quality >= 95:
             lamb -= 1
             slider.press("ArrowLeft")
             expect(self.page.locator(f".lambda[data-shown='{lamb / 100:g}']")).to_be_visible()
-            quality = float(re.search(r"Quality ([0-9.]+)", kept.inner_text()).group(1))
+            quality = float(re.search(r"Quality ([0-9.]+)", kept.get_attribute("title")).group(1))
         slider.press("ArrowRight")
         expect(self.page.locator(f".lambda[data-shown='{(lamb + 1) / 100:g}']")).to_be_visible()
         self.clicks += 1  # by hand it is one drag

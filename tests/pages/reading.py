@@ -32,8 +32,28 @@ def parcels(app: AppTest) -> dict[str, dict[str, Any]]:
 
 def map_data(app: AppTest) -> dict[str, Any] | None:
     """What the map itself was told; None where the page has no map."""
+    return _component(app, "datamask_map")
+
+
+def answer(app: AppTest) -> dict[str, Any]:
+    """What the answer bar was told."""
+    told = _component(app, "datamask_answer")
+    assert told is not None, "there is no answer"
+    return told
+
+
+def answered(app: AppTest) -> str:
+    """What the answer bar says, in one line."""
+    told = answer(app)
+    said = told["answer"]
+    meters = [f"{meter['term']} {meter['words']}" for meter in said["meters"] if meter["share"] is not None]
+    parts = [said["name"], told["problem"], said["note"], said["size"], *meters, said["proof"]]
+    return " · ".join(filter(None, parts))
+
+
+def _component(app: AppTest, name: str) -> dict[str, Any] | None:
     for component in app.get("bidi_component"):
-        if component.proto.component_name == "datamask_map":
+        if component.proto.component_name == name:
             return json.loads(component.proto.json)
     return None
 
@@ -156,5 +176,5 @@ def menu(app) -> dict[str, str]:
 
 
 def downloads(app) -> list[Any]:
-    """The download buttons of the page, without that of the strip on top."""
-    return [button for button in app.get("download_button") if not button.key.startswith("strip_")]
+    """The download buttons of the page, without that of the answer bar."""
+    return [button for button in app.get("download_button") if not button.key.startswith("answer_")]

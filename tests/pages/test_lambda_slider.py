@@ -16,13 +16,13 @@ from datamask.analyses.lambda_slider import panel as lambda_slider
 from datamask.config import Quota, RunConfig, SelectionConfig
 from datamask.dashboard.drawing import words
 from datamask.dashboard.shell import view as views
-from datamask.dashboard.tradeoff import kept_points, lambda_points, live, spots
+from datamask.dashboard.tradeoff import answers, kept_points, lambda_points, live, spots
 from datamask.dashboard.workspace import current as currently
 from datamask.runs.execute import execute
 from datamask.work.context import Work
 from datamask.work.worker import worker
 from tests.making.runs import finish_run
-from tests.pages.reading import map_data, parcels, view
+from tests.pages.reading import answer, map_data, parcels, view
 
 LONG = 240.0
 
@@ -101,7 +101,7 @@ def test_before_anything_is_solved_it_stands_at_the_run_and_offers_to(page, open
     assert (state["at"], state["home"], state["touched"]) == (0.3, 0.3, False)
     assert state["press"] == "prepare" and "once it is solved" in state["words"] and state["back"] == "As in m*i*ne"
     (only,) = sent["lambdas"]["points"]
-    assert only["run"] and only["quality"] == words.percent(0.8, 1) == state["current"]["quality"]
+    assert only["run"] and only["meters"][0]["finer"] == words.percent(0.8, 1) and only == {**only, **state["current"]}
     # that is facility: letting go begins it; a sum with it is selected by runs only, and DiSF waits for the button
     assert state["answers"]
     for objective in ("pairwise:1,facility:1", "disf"):
@@ -118,7 +118,7 @@ def test_a_lambda_that_was_let_go_is_selected_for_itself(page, opened, store, ma
     assert answer.solved
     released = sent["slider"]["current"]
     assert released["lamb"] == 0.12 and not released["note"]
-    assert released["quality"] == words.percent(answer.quality, 1)
+    assert [meter["share"] for meter in released["meters"]] == pytest.approx([answer.quality, answer.diversity])
     mask = drawn(sent)
     assert np.array_equal(mask, answer.mask)
     # its value, from the definition in float64
@@ -129,7 +129,7 @@ def test_a_lambda_that_was_let_go_is_selected_for_itself(page, opened, store, ma
         (corpus.features[run.rows(["selected"])["selected"].to_numpy()].astype(np.float64).sum(axis=0) ** 2).sum()
     )  # a smaller lambda takes rows that are less alike
     assert sent["slider"]["at"] == 0.12 and sent["slider"]["touched"]
-    assert released["proof"] == lambda_points.proof_words(answer.gap, True)
+    assert [released["proof"], released["gap"]] == [*answers.proof_words(answer.gap, True)]
     # drawn again, it is there by itself
     sent = parcels(app.run())
     assert sent["slider"]["current"] == released
@@ -145,8 +145,8 @@ def test_a_lambda_that_was_let_go_is_selected_for_itself(page, opened, store, ma
 
 def offered(app) -> list[str]:
     """What the buttons say that download selections."""
-    labels = [button.proto.label for button in app.get("download_button")]
-    return [label for label in labels if label.startswith("Download") and "(λ" in label]
+    buttons = [button for button in app.get("download_button") if button.key.startswith("answer_")]
+    return [f"{button.proto.label} ({answer(app)['answer']['name']})" for button in buttons]
 
 
 def test_each_download_names_its_selection_and_holds_what_it_names(page, opened, store, mapped, downloads, monkeypatch):
@@ -158,21 +158,23 @@ def test_each_download_names_its_selection_and_holds_what_it_names(page, opened,
     behind = prepared(opened, run)
     ids = np.array(opened.corpus.ids.to_pylist())
 
-    def holds(mask, lamb, preview):
+    def holds(mask, lamb):
         about = json.loads(downloads["file"].schema.metadata[b"datamask"])
-        assert (about["lambda"], about["preview"]) == (lamb, preview) and about["selection"]["lamb"] == lamb
+        assert (about["lambda"], about["preview"]) == (lamb, False) and about["selection"]["lamb"] == lamb
         assert about["fingerprint"] == opened.corpus.fingerprint
         return np.array_equal(downloads["file"]["chunk_id"].to_pylist(), ids[mask])
 
     # a solved lambda, one that is solved where the slider is let go, and one that no time is taken for
     app = at(app, 0.9)
-    assert offered(app) == ["Download 60 ids (λ 0.9)"] and holds(behind.answer(0.9, LONG).mask, 0.9, False)
+    assert offered(app) == ["Download 60 ids (λ 0.9)"] and holds(behind.answer(0.9, LONG).mask, 0.9)
     assert not np.array_equal(behind.answer(0.9, LONG).mask, run.rows(["selected"])["selected"].to_numpy())
     app = at(app, 0.12)
-    assert offered(app) == ["Download 60 ids (λ 0.12)"] and holds(behind.refined(0.12, LONG).mask, 0.12, False)
+    assert offered(app) == ["Download 60 ids (λ 0.12)"] and holds(behind.refined(0.12, LONG).mask, 0.12)
     monkeypatch.setattr(lambda_points, "REFINED_WITHIN", -1.0)
     app = at(app, 0.87)
-    assert offered(app) == ["Download 60 ids (λ 0.87, preview)"] and holds(drawn(parcels(app)), 0.87, True)
+    # a preview is no answer yet: a run solves it
+    assert offered(app) == [] and answer(app)["answer"]["note"] == "preview"
+    assert app.button(key="answer_solve").label == "Solve exactly"
     # the run's own lambda is the run's own selection
     assert offered(at(app, 0.5)) == own and offered(at(app, None)) == own
 
@@ -240,8 +242,8 @@ def test_stored_runs_of_the_same_problem_are_dragged_over_before_anything_is_sol
         run = along[point["lamb"]]
         spot = spots.spot_of(run)
         assert np.array_equal(mask, run.rows(["selected"])["selected"].to_numpy())
-        assert [point["quality"], point["diversity"]] == [words.percent(v, 1) for v in (spot.quality, spot.diversity)]
-        assert point["proof"] == lambda_points.proof_words(spot.gap, True)
+        assert [meter["share"] for meter in point["meters"]] == pytest.approx([spot.quality, spot.diversity])
+        assert point["gap"] == answers.proof_words(spot.gap, True)[1]
         assert point["note"] == ("" if point["run"] else "stored: R")
     assert sent["slider"]["press"] == "prepare" and "stored" in sent["slider"]["words"]
     assert live._holder().sessions == {}

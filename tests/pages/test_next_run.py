@@ -1,4 +1,4 @@
-"""Solve on the Map: the shown run's problem again, at the slider's lambda and under the rules; and its ids."""
+"""Keep as run and Solve in the answer bar: the problem of the view, at its lambda and under its rules."""
 
 from __future__ import annotations
 
@@ -12,13 +12,15 @@ import pytest
 from datamask.dashboard.frame.frame import PAGES
 from datamask.dashboard.map.filters import Among
 from datamask.dashboard.runs import listing
-from datamask.dashboard.tradeoff import spots
+from datamask.dashboard.tradeoff import live, spots
 from datamask.dashboard.workspace import keeping
 from datamask.runs.run_queue import RunQueue, run_queue
 from tests.making.runs import finish_run
-from tests.pages.reading import brush, menu, titles, view
+from tests.pages.reading import brush, captions, menu, titles, view
 
 LONG = 240.0
+
+pytestmark = pytest.mark.usefixtures("live_of_its_own")
 
 
 @pytest.fixture(autouse=True)
@@ -28,10 +30,14 @@ def idle_queue(runs_dir):
     run_queue(runs_dir).close(10)
 
 
-def solved(app, store):
-    """Press Solve; the run it makes, ended, and shown by the page."""
+def kept(app, opened, store):
+    """Solve the view and keep it as a run; the run, ended, and shown by the page."""
     before = {run.id for run in store.list()}
-    app.button(key="map_solve").click().run()
+    if "answer_solve" in [button.key for button in app.button]:
+        app.button(key="answer_solve").click().run()
+        live.session(opened.corpus, solving(app), store.cache_dir).wait(LONG)
+        app.run()
+    app.button(key="answer_keep").click().run()
     assert not app.exception, app.exception[0].message
     (run,) = [run for run in store.list() if run.id not in before]
     deadline = time.monotonic() + LONG
@@ -43,16 +49,21 @@ def solved(app, store):
     return run
 
 
+def solving(app):
+    """The problem behind the slider of the page."""
+    return next(iter(live._holder().sessions.values()))._config
+
+
 def test_without_a_run_it_solves_the_problem_of_the_address(page, opened, store, mapped):
     app = page(corpus=opened.key, objective="pairwise", select_ratio="0.2")
-    run = solved(app, store)
+    run = kept(app, opened, store)
     selection = run.config.selection
     assert (selection.objective, selection.select_ratio, selection.estimator) == ("pairwise", 0.2, "relaxed")
     assert run.status().state == "done" and app.query_params["run"] in (run.id, [run.id])
     assert titles(app) == [f"Selected by {run.config.name}"] and keeping.STARTED not in app.session_state
     links = menu(app)
     assert len(links) == len(PAGES) and all(f"run={run.id}" in link for link in links.values())
-    assert "Download 48 ids (λ 0.5)" in [button.proto.label for button in app.get("download_button")]
+    assert "Download 48 ids" in [button.proto.label for button in app.get("download_button")]
 
 
 def test_with_a_run_it_is_the_same_problem_at_the_sliders_lambda_under_the_rules(page, opened, store, mapped):
@@ -60,23 +71,22 @@ def test_with_a_run_it_is_the_same_problem_at_the_sliders_lambda_under_the_rules
         store, opened.corpus, opened.config, opened.corpus.quality, objective="pairwise", lamb=0.7, select_ratio=0.4
     )
     app = page(corpus=opened.key, run=first.id)
-    run = solved(app, store)
-    assert (run.config.selection.objective, run.config.selection.lamb) == ("pairwise", 0.7)
-    view(app, lamb=0.12)
+    # a stored run is solved and kept
+    assert not {"answer_solve", "answer_keep"} & {button.key for button in app.button}
     source = np.array(opened.corpus.metadata["source"].to_pylist())
     brush(app, Among("source", ("web",)))
-    app.run()
+    view(app, lamb=0.12)
     app.button(key="rule_pin").click().run()
     assert "run" not in app.query_params, "the problem is another one"
-    run = solved(app, store)
+    run = kept(app, opened, store)
     selection = run.config.selection
     assert (selection.objective, selection.lamb, selection.select_ratio) == ("pairwise", 0.12, 0.4)
-    kept = run.rows()["selected"].to_numpy().astype(bool)
-    assert kept[source == "web"].all() and not kept.all()
+    rows = run.rows()["selected"].to_numpy().astype(bool)
+    assert rows[source == "web"].all() and not rows.all()
     # a rule that is let go binds nothing any more
     assert run.config.name.endswith("1 rule") and app.query_params["run"] in (run.id, [run.id])
     app.button(key="rule_0").click().run()
-    free = solved(app, store)
+    free = kept(app, opened, store)
     assert free.config.selection == replace(selection, pin=None) and not free.config.name.endswith("rule")
 
 
@@ -86,9 +96,8 @@ def test_rules_that_nothing_can_obey_start_nothing_and_say_so(page, opened, stor
     brush(app, Among("source", ("web", "code")))
     app.run()
     app.button(key="rule_pin").click().run()
-    app.button(key="map_solve").click().run()
-    assert any("No selection satisfies these" in warning.value for warning in app.warning)
-    assert [run.id for run in store.list()] == [first.id]
+    assert not {"answer_solve", "answer_keep"} & {button.key for button in app.button}
+    assert "Pinned ids names" in captions(app) and [run.id for run in store.list()] == [first.id]
 
 
 def test_whoever_went_on_to_another_run_is_not_taken_back_and_what_failed_is_said(page, opened, store, mapped):
@@ -113,18 +122,18 @@ def test_whoever_went_on_to_another_run_is_not_taken_back_and_what_failed_is_sai
 
 
 def test_two_presses_in_two_tabs_begin_one_run(page, opened, store, mapped, monkeypatch):
-    first = finish_run(store, opened.corpus, opened.config, opened.corpus.quality, objective="pairwise", lamb=0.7)
     # nobody takes it from the queue, so that the second press comes while it waits
     monkeypatch.setattr(RunQueue, "submit", lambda queue, run_id: None)
-    tabs = [page(corpus=opened.key, run=first.id) for _ in range(2)]
+    # λ of a sum of objectives is solved by runs alone
+    tabs = [page(corpus=opened.key, objective="pairwise:1,facility:1") for _ in range(2)]
     for tab in tabs:
-        tab.button(key="map_solve").click().run()
-    (begun,) = [run for run in store.list() if run.id != first.id]
+        tab.button(key="answer_solve").click().run()
+    (begun,) = store.list()
     assert [tab.session_state[keeping.STARTED][0] for tab in tabs] == [begun.id] * 2
 
 
 def test_a_run_that_ends_before_the_page_lists_it_is_shown(page, opened, store, mapped, monkeypatch):
-    app = page(corpus=opened.key, objective="pairwise", select_ratio="0.2")
+    app = page(corpus=opened.key, objective="pairwise:1,facility:1", select_ratio="0.2")
     listed = listing.running
 
     def running(*args, **options):
@@ -134,7 +143,7 @@ def test_a_run_that_ends_before_the_page_lists_it_is_shown(page, opened, store, 
         return listed(*args, **options)
 
     monkeypatch.setattr(listing, "running", running)
-    app.button(key="map_solve").click().run(timeout=LONG)
+    app.button(key="answer_solve").click().run(timeout=LONG)
     (run,) = store.list()
     assert not app.exception and app.query_params["run"] in (run.id, [run.id])
     assert titles(app) == [f"Selected by {run.config.name}"] and keeping.STARTED not in app.session_state
@@ -164,14 +173,4 @@ def test_a_run_that_is_discarded_while_the_map_is_drawn_leaves_the_map_standing(
     monkeypatch.setattr(keeping, "arrive", lambda told: None)
     app.session_state[keeping.STARTED] = (other.id, app.session_state["view"])
     app.run()
-    assert not app.exception and [button for button in app.button if button.key == "map_solve"]
-
-
-def test_what_a_baseline_took_is_not_solved_as_something_else(page, opened, store, mapped):
-    first = finish_run(
-        store, opened.corpus, opened.config, opened.corpus.quality, objective="pairwise", estimator="random"
-    )
-    app = page(corpus=opened.key, run=first.id)
-    app.button(key="map_solve").click().run()
-    assert any("without λ" in warning.value for warning in app.warning)
-    assert [run.id for run in store.list()] == [first.id]
+    assert not app.exception and titles(app) == ["Selected by R"]

@@ -26,7 +26,7 @@ from datamask.runs.execute import execute
 from datamask.work.context import Work
 from datamask.work.worker import worker
 from tests.making.runs import write_shard
-from tests.pages.reading import captions, follow, map_data, parcels, runs_table, strip, tick, titles, waterfall
+from tests.pages.reading import answer, captions, follow, map_data, parcels, runs_table, strip, tick, titles, waterfall
 
 LAMBDAS = (0.2, 0.5, 0.8)
 RATIO = 0.3
@@ -253,9 +253,10 @@ def test_the_map_counts_what_is_shown_kept_and_near(page, opening, disk, made):
     row = int(np.flatnonzero(~mask)[7])
     app = page(corpus=opening.key, run=made[0.5], sample=disk.ids[row], maps="3")
     said = words_of(app)
-    # 1 to 4: shown, tokens, selected, share
-    assert f"240 of 240 rows shown, {disk.tokens.sum():,} tokens" in said
-    assert f"{mask.sum()} selected, {per_cent(mask.mean())}" in said and mask.sum() == disk.size
+    # 1 to 4: rows and tokens, once on the page
+    tokens = f"{disk.tokens[mask].sum() / 1000:.3g} k tokens"
+    assert plain(answer(app)["answer"]["size"]) == f"{disk.size} of 240 rows · {tokens}" and mask.sum() == disk.size
+    assert "of 240 rows" not in said
     # 5: the histogram of quality, between its half percentiles, what lies beyond in the outer bars; all and kept
     drawn = facets(app)["quality"]
     ends = np.percentile(disk.quality, [0.5, 99.5])
@@ -352,9 +353,9 @@ def test_one_lambda_has_one_answer_on_the_map_in_the_table_and_on_the_frontier(p
         # the slider of the map, at the lambda of that run
         app = page(corpus=opening.key, run=run_id)
         (point,) = [point for point in parcels(app)["lambdas"]["points"] if point["lamb"] == lamb]
-        assert point["run"] and point["size"] == str(disk.size)
-        assert [plain(point[name]) for name in ("quality", "diversity", "joint")] == [
-            per_cent(share, 1) for share in (quality, diversity, joint)
+        assert point["run"] and point["size"].startswith(f"{disk.size} of 240 rows")
+        assert [plain(meter["finer"]) for meter in point["meters"]] == [
+            per_cent(share, 1) for share in (quality, diversity)
         ]
         # the table of runs, and the one under the frontier
         for table, column in ((listed, "quality"), (curve, "quality")):
@@ -369,7 +370,7 @@ def test_one_lambda_has_one_answer_on_the_map_in_the_table_and_on_the_frontier(p
         assert joint <= most + 1e-6 and most - joint - 1e-5 <= gap <= most - joint + 5e-5
         assert curve.loc[lamb, "gap"] == pytest.approx(100 * gap, abs=1e-3)
         # rounded up, as what is proved must be
-        proved = float(plain(point["proof"]).removeprefix("gap ").removesuffix(" %"))
+        proved = float(plain(point["gap"]).removeprefix("gap ").removesuffix(" %"))
         assert proved == pytest.approx(max(math.ceil(1e4 * gap) / 100, 0.01))
     # the ends of the scales; no selection is more diverse than the one at the end but by little
     anchors = record(disk, made[0.5])["summary"]["anchors"]

@@ -24,7 +24,6 @@ from datamask.analyses.lambda_slider import counts
 from datamask.corpus import Corpus
 from datamask.dashboard.drawing import words
 from datamask.dashboard.linked.tally import Tally
-from datamask.dashboard.map import scene
 from datamask.dashboard.map.canvas_map import Slider
 from datamask.dashboard.map.ends import Ends
 from datamask.dashboard.map.marks import Seen
@@ -95,11 +94,6 @@ class Beside:
     def name(self) -> str:
         """What the run is called on the map; empty without one."""
         return "" if self.workspace.run is None else cut(listing.name_of(self.workspace.run), 40)
-
-    @property
-    def shown(self) -> np.ndarray | None:
-        """The rows of the run; None without one."""
-        return None if self.workspace.run is None else scene.run_columns(self.workspace.run).selected
 
 
 def slider(name: str, beside: Beside) -> Slider:
@@ -189,15 +183,13 @@ def _packed(place: str, named: object, along: Current, beside: Beside, ends: Map
     Args:
         place: where it is kept. named: names the points and where they lie. ends: their common scale.
     """
-    # the key of cells is a scale: what was drawn on the map counts nothing in it
-    counted = None if beside.places.cells is not None else beside.seen.counted
-    seen, dark = Seen(beside.seen.shown, counted, ends), session.dark()
-    key = (named, dark, _digest(seen.shown), _digest(seen.counted))
+    seen, dark = Seen(beside.seen.shown, None, ends), session.dark()
+    key = (named, dark, _digest(seen.shown))
     return _kept(
         place,
         key,
         lambda: lambda_points.points_parcel(
-            along.points, beside.places, dark=dark, seen=seen, shown=beside.shown, final=along.final
+            beside.corpus, along.points, beside.places, dark=dark, seen=seen, final=along.final
         ),
     )
 
@@ -238,7 +230,7 @@ def _state(beside: Beside, along: Current) -> dict[str, Any]:
         "back": f"As in {beside.name}" if workspace.run is not None else "Back to the middle",
         "run": beside.name,
         # what the page around the map shows, too
-        "current": None if point is None else lambda_points.numbers(point, beside.shown, along.settled(point.lamb)),
+        "current": None if point is None else lambda_points.answer_at(beside.corpus, point, along.settled(point.lamb)),
         "words": sentence,
         "press": press,
         "label": label,

@@ -97,8 +97,7 @@ def headline(corpus: Corpus, passing: np.ndarray, selected: np.ndarray | None) -
     if selected is not None and count:
         inside = int((selected & passing).sum())
         sentence += f" · **{inside:,}** selected, {words.percent(inside / count)}"
-        if count < len(corpus):
-            sentence += f" (all rows: {words.percent(float(selected.mean()))})"
+        sentence += f" (all rows: {words.percent(float(selected.mean()))})"
     return sentence
 
 

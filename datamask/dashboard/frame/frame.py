@@ -1,4 +1,4 @@
-"""The frame of every page: a row with the menu, the open corpus and what is running, and the strip of the selection."""
+"""The frame of every page: a row with the menu, the open corpus and what is running, and the answer bar."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from datamask.dashboard.runs import listing
 from datamask.dashboard.shell import session, theme
 from datamask.dashboard.shell import view as views
 from datamask.dashboard.shell.garbage import settled
+from datamask.dashboard.workspace import answer_panel, keeping, preparing_panel
 from datamask.dashboard.workspace import current as currently
-from datamask.dashboard.workspace import keeping, preparing_panel, strip_panel
 from datamask.dashboard.workspace import workspace as workspaces
 from datamask.dashboard.workspace.current import Current
 
@@ -143,7 +143,7 @@ def frame(title: str, question: str, about: str = "") -> Current | None:
     st.set_page_config(
         page_title=f"{title} · datamask", page_icon=ICON, layout="wide", initial_sidebar_state="collapsed"
     )
-    st.html(STYLE + strip_panel.STYLE + theme.READABLE)
+    st.html(STYLE + answer_panel.STYLE + theme.READABLE)
     opening = session.current_opening()
     opened = None if opening is None else opening.opened
     workspace = None if opened is None else workspaces.read(opened)
@@ -152,7 +152,7 @@ def frame(title: str, question: str, about: str = "") -> Current | None:
     known = None if workspace is None else currently.known(workspace, begin=True)
     with st.container(gap="xxsmall"):
         _menu(question, about, title, opening, known)
-        current = strip_panel.show(known)
+        current = answer_panel.show(known)
     if current is None and opening is not None and opening.ready:
         st.rerun()  # opened since: nothing on this page waits for it any more
     trouble = st.session_state.pop("trouble", None)

@@ -180,11 +180,7 @@ def _category(layer: Category, places: Places, dark: bool, seen: Seen) -> Marks:
 @_marks.register
 def _selection(layer: Selection, places: Places, dark: bool, seen: Seen) -> Marks:
     tone = palette.shades(dark)
-    chosen = int(layer.selected.sum())
     if places.cells is None:
-        left, took = _counted(
-            ("not selected", "selected"), (len(layer.selected) - chosen, chosen), layer.selected, seen
-        )
         # not much larger, or a third of the samples would look like nearly all of them
         return Marks(
             layer.title,
@@ -193,7 +189,7 @@ def _selection(layer: Selection, places: Places, dark: bool, seen: Seen) -> Mark
             shapes=("circle", "circle"),
             sizes=(0.95, 1.08),
             hover={"names": ["not selected", "selected"]},
-            key=(("circle", tone.accent, took), ("circle", tone.muted, left)),
+            key=(("circle", tone.accent, "selected"), ("circle", tone.muted, "not selected")),
         )
     cells, ratio = places.cells, layer.ratio
     shares = cells.shares(layer.selected)

@@ -1,7 +1,7 @@
 """The selections behind the map's lambda slider, and how they travel: solved once, a bit or a byte per mark. No torch.
 
 The browser shows any of them at once, without a request: a parcel holds what the map draws of each, packed as one bit
-per drawn sample, or a byte and a count per hexagon, and the numbers beside it in words.
+per drawn sample, or a byte and a count per hexagon, and what the answer bar says of it.
 """
 
 from __future__ import annotations
@@ -18,13 +18,12 @@ from datamask import catalogue
 from datamask.config import SelectionConfig
 from datamask.config.selection import PROBLEM, RULES
 from datamask.corpus import Corpus
-from datamask.dashboard.drawing import words
 from datamask.dashboard.map.ends import Ends, common_ends
 from datamask.dashboard.map.layers import Selection
 from datamask.dashboard.map.marks import EVERYTHING, Seen, marks_of
 from datamask.dashboard.map.parcels import pack
 from datamask.dashboard.map.places import Places, cut
-from datamask.dashboard.tradeoff import lambda_point, live
+from datamask.dashboard.tradeoff import answers, lambda_point, live
 from datamask.dashboard.tradeoff.lambda_point import LambdaPoint
 from datamask.runs.rule_book import FOLDER
 
@@ -147,12 +146,12 @@ def with_stored(points: Sequence[LambdaPoint], stored: Sequence[LambdaPoint]) ->
 
 
 def points_parcel(
+    corpus: Corpus,
     points: Sequence[LambdaPoint],
     places: Places,
     *,
     dark: bool = False,
     seen: Seen = EVERYTHING,
-    shown: np.ndarray | None = None,
     final: bool = True,
 ) -> bytes:
     """What the map shows of each point: numbers in words, its key, and bits of drawn samples or bytes of cells.
@@ -160,7 +159,6 @@ def points_parcel(
     Args:
         points: at least one. places: where their rows lie.
         dark: whether the page is dark. seen: what a filter lets through.
-        shown: bool ``(N,)``, the run that they are held against.
         final: whether all is solved and proved that will be.
     """
     layers = [Selection(f"Selected at λ {point.lamb:g}", point.mask) for point in points]
@@ -170,7 +168,7 @@ def points_parcel(
     looks = [marks_of(layer, places, dark, seen) for layer in layers]
     entries = [
         {
-            **numbers(point, shown, final),
+            **answer_at(corpus, point, final),
             "title": look.title,
             "key": [list(entry) for entry in look.key],
             "bar": look.bar,
@@ -224,27 +222,24 @@ def stretches(points: Sequence[LambdaPoint], row: int) -> list[tuple[float, floa
     return selected
 
 
-def numbers(point: LambdaPoint, shown: np.ndarray | None, final: bool = True) -> dict[str, Any]:
-    """What the slider says of a point, in words.
+def answer_at(corpus: Corpus, point: LambdaPoint, final: bool = True) -> dict[str, Any]:
+    """Return what the answer bar says of a point while λ is dragged over it.
 
     Args:
-        shown: bool ``(N,)``, the run that it is held against. final: whether all is solved and proved that will be.
+        final: whether all is solved and proved that will be.
     """
-    selected, overlap = point.mask, None
-    if shown is not None:
-        overlap = int((selected & shown).sum()) / max(int(shown.sum()), 1)
-    at_least = "" if point.exact else "≥ "
-    return {
-        "lamb": point.lamb,
-        "run": point.run,
-        "quality": words.percent(point.quality, 1),
-        "diversity": at_least + words.percent(point.diversity, 1),
-        "joint": at_least + words.percent(point.joint, 1),
-        "proof": proof_words(point.gap, final or point.run or bool(point.stored)),
-        "size": words.count(int(selected.sum())),
-        "overlap": None if overlap is None else words.percent(overlap, 1),
-        "note": _note(point),
-    }
+    said = answers.answer(
+        corpus,
+        point.mask,
+        f"λ {point.lamb:g}",
+        quality=point.quality,
+        diversity=point.diversity,
+        exact=point.exact,
+        gap=point.gap,
+        final=final or point.run or bool(point.stored),
+        note=_note(point),
+    )
+    return {"lamb": point.lamb, "run": point.run, **said}
 
 
 def _note(point: LambdaPoint) -> str:
@@ -253,17 +248,6 @@ def _note(point: LambdaPoint) -> str:
     if point.solved_at is not None:
         return f"best known here: solved at λ {point.solved_at:g}"
     return "preview between solved λ" if point.quick else ""
-
-
-def proof_words(gap: float | None, final: bool) -> str:
-    """How near the best possible, in a few words; empty where nothing will be proved.
-
-    Args:
-        final: whether the proof is complete: until then a gap says how far it is, not how good the selection is.
-    """
-    if gap is None:
-        return ""
-    return f"gap {words.gap_percent(gap):.2f}{words.GAP}%" if final else "not proved yet"
 
 
 @dataclass(frozen=True)

@@ -1,35 +1,43 @@
-"""The current selection in words: the parts of the strip. Pure."""
+"""The current selection in words: what the answer bar and the report say of it. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import Any
 
 from datamask import catalogue
 from datamask.config import SelectionConfig
 from datamask.corpus import Corpus
 from datamask.dashboard.drawing import words
-from datamask.dashboard.tradeoff.lambda_points import proof_words
+from datamask.dashboard.runs import listing
+from datamask.dashboard.tradeoff import answers
 from datamask.dashboard.workspace.selection import Selection
 
 
-def parts(corpus: Corpus, selection: Selection, more: Sequence[str] = (), *, proving: bool = False) -> list[str]:
-    """What the strip says of a selection, part by part.
+def answer_of(corpus: Corpus, selection: Selection, *, final: bool = True) -> dict[str, Any]:
+    """What the answer bar says of a selection, as `answers.answer`.
 
     Args:
-        proving: whether its gap may still become smaller.
-        more: further parts, as the number of targets for which it is better than random.
+        final: whether its gap becomes no smaller.
     """
-    settings = selection.settings
-    said = [balance(selection), problem(settings), f"{selection.count:,} of {len(corpus):,} rows"]
-    tokens = selection.tokens(corpus)
-    if settings.budget is not None and tokens is not None:
-        said.append(f"{words.short(tokens)} tokens")
-    if selection.quality is not None:
-        said.append(f"Quality {words.percent(selection.quality)}")
-    if selection.diversity is not None:
-        said.append(f"Diversity {'' if selection.exact else '≥ '}{words.percent(selection.diversity)}")
-    said += [proof_words(selection.gap, final=not proving), "preview" if selection.preview else ""]
-    return [*filter(None, said), *more]
+    return answers.answer(
+        corpus,
+        selection.mask,
+        balance(selection),
+        quality=selection.quality,
+        diversity=selection.diversity,
+        exact=selection.exact,
+        gap=selection.gap,
+        final=final,
+        note=f"run {listing.name_of(selection.run)}" if selection.run is not None else selection.preview * "preview",
+    )
+
+
+def parts(corpus: Corpus, selection: Selection) -> list[str]:
+    """A selection in one line, part by part."""
+    said = answer_of(corpus, selection)
+    meters = [f"{meter['term']} {meter['words']}" for meter in said["meters"] if meter["share"] is not None]
+    named = [said["name"], problem(selection.settings), said["size"], *meters, said["gap"]]
+    return [*filter(None, named), *(["preview"] if selection.preview else [])]
 
 
 def balance(selection: Selection) -> str:
@@ -44,10 +52,3 @@ def problem(settings: SelectionConfig) -> str:
         f"{words.short(settings.budget)} tokens" if settings.budget is not None else f"ratio {settings.select_ratio:g}"
     )
     return f"{settings.objective}, {size}{', with rules' if settings.ruled else ''}"
-
-
-def download(selection: Selection) -> str:
-    """The label of the download button."""
-    about = [f"λ {selection.lamb:g}"] if catalogue.estimator(selection.settings.estimator).learns else []
-    about += ["preview"] if selection.preview else []
-    return f"Download {selection.stored:,} ids" + (f" ({', '.join(about)})" if about else "")

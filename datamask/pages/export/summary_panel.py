@@ -12,11 +12,11 @@ from datamask.runs.ablation_results import results
 
 
 def show(kept: Kept, fingerprint: str, cache_dir: Path) -> None:
-    """Draw the sentences, to be copied into a mail.
+    """Draw the sentences but the first, which counts the rows: the answer bar has these numbers.
 
     Args:
         fingerprint: of the corpus; "": not known. cache_dir: where its ablations are kept.
     """
     st.markdown("**Summary**")
     stored = results(cache_dir, fingerprint) if fingerprint else []
-    st.markdown("\n".join(f"- {words.coded(sentence, 2000)}" for sentence in summary(kept, stored)))
+    st.markdown("\n".join(f"- {words.coded(sentence, 2000)}" for sentence in summary(kept, stored)[1:]))

@@ -43,7 +43,7 @@ from datamask.dashboard.shell import chosen, ordering, session
 from datamask.dashboard.shell import view as views
 from datamask.dashboard.workspace import preparing_panel
 from datamask.dashboard.workspace.current import Current
-from datamask.pages.map import colors, compared_panel, instrument, next_run
+from datamask.pages.map import colors, compared_panel, instrument
 from datamask.pages.map.compared_panel import Compared
 from datamask.runs.store import Run
 
@@ -410,10 +410,10 @@ def _reader(shown: Shown, look: Look, listed: texts_panel.Listing) -> None:
 
 
 def _summary(shown: Shown, linked: Linked) -> None:
-    st.container(key="explore_headline", width="content").markdown(
-        texts_panel.headline(shown.corpus, linked.passing, shown.selected), width="content"
-    )
-    next_run.offer(shown.current, MAP)
+    if not linked.passing.all():
+        st.container(key="explore_headline", width="content").markdown(
+            texts_panel.headline(shown.corpus, linked.passing, shown.selected), width="content"
+        )
     compared_panel.offer(shown.current, shown.against)
     link_panel.show(shown.current.workspace)
 

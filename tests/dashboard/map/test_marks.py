@@ -239,7 +239,7 @@ def test_selected_differ_by_colour_size_and_opacity(points):
     assert np.array_equal(marks.codes == 1, mask[places.drawn])
     assert marks.sizes[1] > marks.sizes[0] and marks.colors[1, 3] > marks.colors[0, 3]
     assert marks.colors[1, :3].tolist() == rgb([palette.LIGHT.accent])[0].tolist()
-    assert [said for _, _, said in marks.key] == [f"selected {mask.sum():,}", f"not selected {(~mask).sum():,}"]
+    assert [said for _, _, said in marks.key] == ["selected", "not selected"]
 
 
 def test_changes_and_classes_differ_by_colour_and_shape(points):
@@ -350,15 +350,12 @@ def test_what_a_filter_leaves_out_is_dimmed(points):
     assert np.array_equal(sent["hits"], hits) and np.array_equal(sent["passing"] == 255, mask[places.drawn])
 
 
-def test_a_filter_recolours_cells_by_what_it_shows_and_counts_it_in_the_key(points):
+def test_a_filter_recolours_cells_by_what_it_shows_and_leaves_the_key_of_a_selection(points):
     rng = np.random.default_rng(3)
     mask, shown = rng.random(len(points)) < 0.3, rng.random(len(points)) < 0.2
     seen = Seen(shown, shown)
     marks = marks_of(Selection("Run", mask), place(points, hexagons=False), seen=seen)
-    assert [name for _, _, name in marks.key] == [
-        f"selected {(mask & shown).sum():,} of {mask.sum():,}",
-        f"not selected {(~mask & shown).sum():,} of {(~mask).sum():,}",
-    ]
+    assert [name for _, _, name in marks.key] == ["selected", "not selected"]
     places = place(points, hexagons=True)
     cell = places.cells.cell
     marks = marks_of(Selection("Run", mask), places, seen=seen)

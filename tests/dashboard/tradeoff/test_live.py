@@ -10,7 +10,7 @@ import pytest
 
 from datamask.config import CorpusConfig, SelectionConfig
 from datamask.corpus import open_corpus
-from datamask.dashboard.tradeoff import lambda_points, live
+from datamask.dashboard.tradeoff import answers, live
 from datamask.evaluation.live import GRID
 from datamask.evaluation.live import Live as Solver
 from datamask.polling import no_poll, poll_of
@@ -217,6 +217,7 @@ def test_what_cannot_be_is_said(corpus, tmp_path):
 
 
 def test_a_gap_is_said_once_it_is_proved():
-    assert lambda_points.proof_words(0.22, final=False) == "not proved yet"
-    assert lambda_points.proof_words(0.22, final=True) == "gap 22.00\u00a0%"
-    assert "0.01" in lambda_points.proof_words(1e-6, final=True) and lambda_points.proof_words(None, final=False) == ""
+    assert answers.proof_words(0.22, final=False)[0] == "not proved yet"
+    assert answers.proof_words(0.22, final=True) == ("gap 22.00\u00a0%",) * 2
+    assert answers.proof_words(1e-6, final=True) == ("proved ✓", "gap 0.01\u00a0%")
+    assert answers.proof_words(None, final=False) == ("", "")

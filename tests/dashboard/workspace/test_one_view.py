@@ -42,11 +42,11 @@ from datamask.dashboard.runs import form_panel
 from datamask.dashboard.shell import chosen, session
 from datamask.dashboard.shell import view as views
 from datamask.dashboard.tradeoff import live
+from datamask.dashboard.workspace import answer_panel, files, keeping, wording
 from datamask.dashboard.workspace import current as currently
-from datamask.dashboard.workspace import files, keeping, wording
 from datamask.dashboard.workspace.workspace import pose, read
 from datamask.options import OPTIONS
-from datamask.pages.map import colors, next_run
+from datamask.pages.map import colors
 from datamask.pages.runs import start_panel
 from datamask.runs import store
 from datamask.runs.attempt import attempt
@@ -209,8 +209,8 @@ class Visitor(RuleBasedStateMachine):
             assert chosen.chosen(tab.opened.corpus) == row
 
     @rule(tab=tabs)
-    def presses_solve_on_the_map(self, tab: Tab) -> None:
-        self._start(tab, lambda now: next_run._start(now, brushing.MAP))
+    def presses_solve_in_the_bar(self, tab: Tab) -> None:
+        self._start(tab, lambda now: answer_panel._solve_by_run(now))
 
     @rule(tab=tabs)
     def presses_solve_beside_the_form(self, tab: Tab) -> None:
@@ -323,7 +323,7 @@ class Visitor(RuleBasedStateMachine):
         for _ in range(20):
             if current.selection is not None and not current.waits and not current.unsolved:
                 return current
-            # where nothing solves it by itself, the strip offers to
+            # where nothing solves it by itself, the bar offers to
             behind = live.find(now.corpus, now.settings)
             if behind is None or not behind.alive:
                 behind = live.session(now.corpus, now.settings, session.store().cache_dir)
@@ -338,7 +338,7 @@ class Visitor(RuleBasedStateMachine):
         assert mask.sum() == size
         assert mask[list(tab.pinned)].all() and not mask[list(tab.banned)].any()
         said = wording.parts(corpus, selection)
-        assert said[0] == f"λ {tab.lamb:g}" and f"{size} of {len(corpus)} rows" in said
+        assert said[0] == f"λ {tab.lamb:g}" and any(part.startswith(f"{size} of {len(corpus)} rows") for part in said)
         content = files.content(corpus, selection)
         table = pq.read_table(io.BytesIO(content() if callable(content) else content), use_threads=False)
         assert set(table.column(0).to_pylist()) == set(self.disk[tab.opened.key].chunk_id[mask])
@@ -356,7 +356,7 @@ class Visitor(RuleBasedStateMachine):
         self._draws(tab, current)
 
     def _draws(self, tab: Tab, current) -> None:
-        """The map draws the λ that the strip names, in the colors that were chosen, and shows the rows that pass."""
+        """The map draws the λ that the bar names, in the colors that were chosen, and shows the rows that pass."""
         corpus, disk, selection = tab.opened.corpus, self.disk[tab.opened.key], current.selection
         assert len(selection.mask) == len(corpus)
         ground, run = scene.ground(corpus, session.store().cache_dir, STAND_IN.name, False), colors.scored(current)

@@ -11,7 +11,7 @@ class LambdaSlider {
     this.root.setAttribute("role", "group");
     this.root.setAttribute("aria-label", "Balance λ of the map");
     // words above, so that the slider keeps its place however many lines they take
-    this.numbers = make("div", "numbers", this.root);
+    this.notes = make("div", "notes", this.root);
     const line = make("div", "line", this.root);
     this.name = make("output", "value", line);
     make("span", "end", line, "diversity");
@@ -127,21 +127,14 @@ class LambdaSlider {
     this.button.textContent = this.button.title = state.label;
     this.home.hidden = !touched || this.input.disabled;
     this.home.textContent = this.home.title = state.back;
-    this.numbers.replaceChildren();
-    const say = (words, name = "") => words && make("span", name, this.numbers, words);
+    this.notes.replaceChildren();
+    const say = (words, name) => words && make("span", name, this.notes, words);
     const near = point && Math.abs(point.lamb - at) >= 5e-3 ? `shown: λ ${point.lamb.toFixed(2)}` : "";
     if (point) {
-      for (const [name, words] of [["Quality", point.quality], ["Diversity", point.diversity], ["Joint", point.joint]]) {
-        const entry = say(`${name} `, "number");
-        if (entry) make("b", "", entry, words);
-      }
-      say(`${point.size} rows`);
-      say(point.proof);
-      if (point.overlap && !point.run) say(`keeps ${point.overlap} of ${state.run}`);
-      if (point.run) say(`run ${state.run}`);
-      say(near || point.note, "note");
-      this.input.setAttribute("aria-valuetext", `λ ${at.toFixed(2)}: ${this.numbers.textContent}`);
+      const worth = point.meters.map(({ term, words }) => `${term} ${words}`).join(", ");
+      this.input.setAttribute("aria-valuetext", `λ ${at.toFixed(2)}: ${worth}`);
     }
+    say(near, "note");
     say(near && !this.rests && this.asked === this.turn ? "solving" : state.words, "note");
     for (const { kind, words } of state.marks) {
       const entry = say(words, `mark ${kind}`);
@@ -158,8 +151,15 @@ class LambdaSlider {
     this.map.root.classList.toggle("moved", moved);
     // another map on the page has no say in it
     if (moved || this.moved) document.documentElement.toggleAttribute("data-lambda-moved", moved);
+    if (moved || this.moved) this.tell(moved ? this.point : null);
     this.moved = moved;
     this.count(moved ? countsAt(this.counted, this.point.lamb) : null);
+  }
+
+  // Have the answer bar say what is under the hand; null: what the page shows.
+  tell(point) {
+    STORE.answer = point && { ...point, note: point.run ? `run ${this.state.run}` : point.note };
+    STORE.bell.dispatchEvent(new CustomEvent("answer", { detail: STORE.answer }));
   }
 
   // Have the shares on the map and around it follow while the page does not; null: they are the page's again.

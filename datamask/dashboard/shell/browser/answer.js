@@ -1,0 +1,59 @@
+// The answer bar: how large and how good the current selection is. While λ is dragged it shows the solved selection that
+// the map draws, which the map's slider tells by the bell, and names its λ.
+
+const BARS = new WeakMap();
+const LOW = -0.15; // where a meter begins: below 0, which is random
+const ROOM = 1 - LOW;
+
+class AnswerBar {
+  constructor(parent) {
+    this.root = make("div", "answer", parent);
+    const head = make("div", "head", this.root);
+    [this.name, this.about] = [make("b", "", head), make("span", "", head)];
+    this.size = make("div", "size", this.root);
+    this.meters = make("div", "meters", this.root);
+    this.proof = make("div", "proof", this.root);
+    this.hear = ({ detail }) => {
+      if (!this.root.isConnected) STORE.bell.removeEventListener("answer", this.hear);
+      else this.show(detail);
+    };
+    STORE.bell.addEventListener("answer", this.hear);
+  }
+
+  receive(data) {
+    this.data = data;
+    this.show(STORE.answer);
+  }
+
+  // What is under the hand on the slider; null: the current selection.
+  show(moved) {
+    const { answer, problem, colors } = this.data, said = moved ?? answer;
+    this.name.textContent = said.name;
+    this.about.textContent = [problem, said.note].filter(Boolean).join(" · ");
+    this.root.title = this.about.textContent;
+    this.size.textContent = said.size;
+    this.meters.replaceChildren();
+    said.meters.forEach((meter, k) => meter.share === null || this.meter(meter, colors[k]));
+    this.proof.textContent = said.proof;
+    this.proof.title = said.gap;
+    this.root.classList.toggle("moved", !!moved); // read by tests
+  }
+
+  meter({ term, share, words, finer }, color) {
+    const root = make("div", "meter", this.meters), label = make("div", "label", root, `${term} `);
+    make("b", "", label, words);
+    root.title = `${term} ${finer}, from random (0 %) to the best possible (100 %)`;
+    const track = make("div", "track", root), place = (at) => `${(100 * (Math.min(1, Math.max(LOW, at)) - LOW)) / ROOM}%`;
+    const fill = make("i", share < 0 ? "fill below" : "fill", track);
+    [fill.style.left, fill.style.right] = [place(Math.min(0, share)), `calc(100% - ${place(Math.max(0, share))})`];
+    if (share >= 0) fill.style.background = color;
+    make("i", "tick", track).style.left = place(0);
+  }
+}
+
+function mount({ data, parentElement }) {
+  if (!data) return;
+  let bar = BARS.get(parentElement);
+  if (!bar) BARS.set(parentElement, (bar = new AnswerBar(parentElement)));
+  bar.receive(data);
+}
