@@ -66,7 +66,7 @@ ANSWERS = {
     "Runs": ("runs?", "[data-testid='stMetricValue']"),
     "Map": ("?", DRAWN),
     "Frontier": ("frontier?", ".js-plotly-plot .main-svg .trace"),
-    "Evidence": ("evidence?", "[data-testid='stMain'] button[kind='primary']"),
+    "Evidence": ("evidence?", ".st-key-ablation_start button"),
     "Compare": ("compare?", DRAWN),
     "Export": ("export?", "[data-testid='stDownloadButton'] button"),
 }

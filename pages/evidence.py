@@ -3,5 +3,5 @@
 from datamask.dashboard.frame.frame import frame
 from datamask.pages.evidence import page
 
-frame("Evidence", "Which method is better than random, and do runs hold by other measures?")
-page.show()
+current = frame("Evidence", "Which method is better than random, and do runs hold by other measures?")
+page.show(current)

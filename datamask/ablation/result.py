@@ -164,6 +164,24 @@ class AblationResult:
             return None
         return compare(self.losses, [method.simple for method in self.methods], self.of_texts)
 
+    @cached_property
+    def overall(self) -> Comparisons | None:
+        """Differences in the mean over targets; None as long as the result is provisional.
+
+        No row is held out for two targets, so the chances of their texts are independent.
+        """
+        if self.provisional or not self.several:
+            return self.comparisons
+        of_texts = self.of_texts.sum(axis=2, keepdims=True) / len(self.targets) ** 2
+        return compare(self.losses.mean(axis=2, keepdims=True), [method.simple for method in self.methods], of_texts)
+
+    @property
+    def visible(self) -> float:
+        """The smallest difference from random, in the mean over targets, that an interval would show; infinity where
+        none would, or as long as the result is provisional."""
+        compared = () if self.overall is None else self.overall.to_random[0]
+        return min(((each.high - each.low) / 2 for each in compared if each.high > each.low), default=math.inf)
+
     def to_random(self, method: int, target: int) -> Difference | None:
         """The difference of a method to random on a target."""
         return None if self.comparisons is None else self.comparisons.to_random[target][method]
@@ -208,6 +226,13 @@ class AblationResult:
         return sum(each is not None and each.verdict == verdict for each in found)
 
     @property
+    def safest(self) -> MethodSummary | None:
+        """The method with the smallest largest regret; None: the result is provisional or its target circular."""
+        if self.provisional or any(target.circular for target in self.targets):
+            return None
+        return min(self.summaries, key=lambda summary: summary.regret)
+
+    @property
     def recommendation(self) -> MethodSummary | None:
         """For an unknown target the method with the smallest largest regret; for one target the method with the
         smallest loss among those better than random. None: no method is better than random or than the best simple
@@ -216,7 +241,7 @@ class AblationResult:
             return None
         if self.several:
             helps = any(summary.better or summary.better_than_simple for summary in self.summaries)
-            return min(self.summaries, key=lambda summary: summary.regret) if helps else None
+            return self.safest if helps else None
         better = [summary for summary in self.summaries if summary.better]
         return min(better, key=lambda summary: summary.regret, default=None)
 

@@ -5,6 +5,8 @@ Every sentence about a method compares it with the best simple baseline, not onl
 
 from __future__ import annotations
 
+import math
+
 from datamask.ablation.comparisons import BETTER, WORSE, Difference
 from datamask.ablation.result import AblationResult, MethodSummary
 
@@ -31,22 +33,24 @@ def headline(result: AblationResult) -> str:
         )
     if any(target.circular for target in result.targets):
         return CIRCULAR
-    if not result.claims:
-        where = f"on any of {len(result.targets)} targets" if result.several else f"on {result.targets[0].label}"
-        return f"No method differs from random or from the best simple baseline {where}. Nothing is recommended."
-    if not result.several:
+    if result.claims and not result.several:
         return one_target(result)
     return nothing_better(result) if result.recommendation is None else several_targets(result)
 
 
 def nothing_better(result: AblationResult) -> str:
-    """What there is to say of several targets where methods are level or worse."""
+    """What was too small to be seen, where methods are level or worse."""
+    over = f" in the mean over {len(result.targets)} targets" if result.several else ""
+    seen = (
+        f"differences below {result.visible:.2g} {result.unit}{over} are not visible"
+        if math.isfinite(result.visible)
+        else "no difference is visible"
+    )
     worse, others = sum(summary.worse > 0 for summary in result.summaries), len(result.methods) - 1
     return (
-        f"No method is better than random, or than the best simple baseline, on any of the {len(result.targets)} "
-        "targets. "
-        + (f"{worse} of {others} methods are worse than random on at least one target. " if worse else "")
-        + "Nothing is recommended."
+        f"Too small to tell: {seen} with {result.n:,} rows and {result.seeds} seeds. No method is better than random "
+        "or than the best simple baseline"
+        + (f" on any target; {worse} of {others} are worse than random on at least one." if worse else ".")
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -49,15 +50,32 @@ def test_a_provisional_result_compares_and_recommends_nothing():
 def test_where_nothing_differs_nothing_is_recommended():
     result = made_result(np.full((4, 3), 5.0))
     assert not result.claims and result.recommendation is None
-    assert "No method differs from random or from the best simple baseline" in wording.headline(result)
+    said = wording.headline(result)
+    assert f"differences below {result.visible:.2g} nats per word in the mean over 3 targets are not visible" in said
+    assert "with 5,000 rows and 10 seeds" in said
+
+
+def test_the_smallest_visible_difference_is_that_which_an_interval_of_the_mean_would_show():
+    result = made_result(np.full((4, 3), 5.0))
+    means = replace(
+        made_result(np.full((4, 1), 5.0)),
+        losses=result.losses.mean(axis=2, keepdims=True),
+        of_texts=result.of_texts.sum(axis=2, keepdims=True) / 9,
+    )
+    widths = [(each.high - each.low) / 2 for each in means.comparisons.to_random[0][1:]]
+    assert result.visible == pytest.approx(min(widths)) and means.overall is means.comparisons
+    # one that is better by a little more than this is seen
+    shifted = result.losses - np.array([0, 0, 0, 1.5 * max(widths)])[:, None]
+    assert replace(result, losses=shifted).overall.to_random[0][3].verdict == "better"
+    assert made_result(ROBUST, seeds=3).visible == np.inf
 
 
 def test_where_methods_are_level_or_worse_nothing_is_recommended():
     result = made_result(np.array([[5.0, 5.0], [5.4, 5.5], [5.0, 5.0], [5.3, 5.0]]))
     assert result.claims and result.recommendation is None
     said = wording.headline(result)
-    assert said.startswith("No method is better than random") and said.endswith("Nothing is recommended.")
-    assert "2 of 3 methods are worse than random on at least one target." in said
+    assert said.startswith("Too small to tell: ") and "No method is better than random" in said
+    assert said.endswith("2 of 3 are worse than random on at least one.")
 
 
 def test_sentences_on_one_target_name_the_best_simple_baseline():

@@ -55,6 +55,9 @@ def test_marks_stand_at_tried_lambdas_and_a_link_leads_to_evidence(ready, browse
     marks = page.locator(".lambda .signs :is(.better, .worse)")
     places = {method.lamb: place for place, method in enumerate(result.methods) if method.along_lambda}
     expect(marks).to_have_count(len(places))
+    # they are made anew with each λ that is solved meanwhile
+    expect(page.locator(".signs .solved").nth(20)).to_be_visible()
+    page.wait_for_function(STILL)
     slider = page.get_by_role("slider", name=re.compile("^Balance λ"))
     box = slider.bounding_box()
     for mark, (lamb, place) in zip(marks.all(), sorted(places.items()), strict=True):
@@ -77,7 +80,8 @@ def test_a_pressed_cell_opens_its_selection_on_the_map(ready, browser_page: Page
     page = browser_page
     page.set_default_timeout(LONG)
     page.goto(f"{address}/evidence?run={run_id}")
-    figure = page.locator(".js-plotly-plot").first
+    page.get_by_text("All targets and numbers").click()
+    figure = page.locator(".st-key-ablation_targets .js-plotly-plot")
     expect(figure).to_be_visible()
     page.wait_for_function(STILL)
     figure.scroll_into_view_if_needed()

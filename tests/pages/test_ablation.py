@@ -52,6 +52,21 @@ def ablation(monkeypatch):
     go.set()
 
 
+def target(app, kind: str):
+    return app.get_by_key("ablation_target").set_value(kind).run()
+
+
+def other(app, kind: str):
+    target(app, "other")
+    return app.selectbox(key="ablation_other").set_value(kind).run()
+
+
+def unfolded(app):
+    """The page with all targets and numbers."""
+    app.session_state["ablation_numbers"] = True
+    return app.run()
+
+
 def said(app) -> str:
     kinds = (app.markdown, app.caption, app.subheader, app.info, app.error)
     return " ".join(element.value for kind in kinds for element in kind).replace("\\", "")
@@ -65,7 +80,7 @@ def ended(opened) -> Job:
 
 def test_nothing_yet_then_an_ablation_and_its_result(page, opened, ablation, explained):
     asked, go, _ = ablation
-    app = page(PAGE, corpus=opened.key)
+    app = page(PAGE, corpus=opened.key, objective="pairwise", select_ratio="0.1")
     assert "No ablation of this corpus" in said(app) and not app.get("plotly_chart")
     explained(app, 4)
     app.button(key="ablation_start").click().run()
@@ -74,9 +89,10 @@ def test_nothing_yet_then_an_ablation_and_its_result(page, opened, ablation, exp
     assert ended(opened).state == "done"
     app.run()
     ((question, texts),) = asked
-    assert (question.target, question.ratio, question.seeds, texts) == (None, 0.3, 10, [])
+    assert (question.target, question.ratio, question.seeds, texts) == (None, 0.1, 10, [])
     assert "For an unknown target, Facility location λ 0.7 is the safest" in said(app)
-    drawn = figure(app, "ablation_heat_map")
+    assert figure(app, "ablation_intervals").data and not app.dataframe, "the grid is folded"
+    drawn = figure(unfolded(app), "ablation_heat_map")
     assert np.size(drawn.data[0].z) == 12 and drawn.layout.annotations, "regrets stand at the rows' ends"
     table = app.dataframe[0].value
     assert (
@@ -88,7 +104,6 @@ def test_stopping_and_failing_are_said(page, opened, ablation):
     asked, go, ending = ablation
     worker().forget(ablation_job.key_of(opened.corpus))
     app = page(PAGE, corpus=opened.key)
-    app.get_by_key("ablation_ratio").set_value(0.1).run()
     app.checkbox(key="ablation_masks").uncheck().run()
     app.button(key="ablation_start").click().run()
     # the menu has it too, on every page
@@ -111,28 +126,28 @@ def test_own_texts_one_value_and_scores(page, opened, ablation):
     go.set()
     worker().forget(ablation_job.key_of(opened.corpus))
     app = page(PAGE, corpus=opened.key)
-    app.selectbox(key="ablation_target").set_value("texts").run()
+    other(app, "texts")
     app.text_area(key="ablation_pasted").set_value("one\ntwo").run()
     app.button(key="ablation_start").click().run()
     assert "at least 60" in said(app) and not asked
     # a page that is drawn again still says so; another form was not refused
     assert "at least 60" in said(app.run())
-    assert "at least 60" not in said(app.get_by_key("ablation_ratio").set_value(0.05).run())
+    assert "at least 60" not in said(app.number_input(key="ablation_seeds").set_value(8).run())
     app.text_area(key="ablation_pasted").set_value("\n".join(f"text {i}" for i in range(80))).run()
     app.button(key="ablation_start").click().run()
     ended(opened)
-    assert asked[0][0].target.kind == "texts" and len(asked[0][1]) == 80 and asked[0][0].ratio == 0.05
+    assert asked[0][0].target.kind == "texts" and len(asked[0][1]) == 80 and asked[0][0].seeds == 8
     app.run()
     assert "is better than the best simple baseline" in said(app) and figure(app, "ablation_intervals").data
-    app.selectbox(key="ablation_target").set_value("column").run()
+    other(app, "column")
     app.selectbox(key="ablation_column").set_value("source").run()
     app.selectbox(key="ablation_value_source").set_value("books").run()
     app.button(key="ablation_start").click().run()
     ended(opened)
     assert (asked[1][0].target.column, asked[1][0].target.value) == ("source", "books")
-    app.selectbox(key="ablation_target").set_value("score").run()
+    other(app, "score")
     assert "no second number column" in said(app) and app.button(key="ablation_start").disabled
-    app.selectbox(key="ablation_target").set_value("several").run()
+    target(app, "several")
     app.selectbox(key="ablation_label").set_value("source").run()
     app.button(key="ablation_start").click().run()
     ended(opened)
@@ -144,7 +159,7 @@ def test_examples_that_score_rows(page, opened, ablation, explained):
     go.set()
     worker().forget(ablation_job.key_of(opened.corpus))
     app = page(PAGE, corpus=opened.key)
-    app.selectbox(key="ablation_target").set_value("examples").run()
+    target(app, "examples")
     assert "One half scores the rows" in said(app)
     explained(app, 5)
     app.text_area(key="ablation_pasted_ids").set_value("no such id").run()
@@ -177,13 +192,12 @@ def test_a_corpus_without_texts_is_judged_by_its_features(page, opened, runs_dir
     opening.wait(60)
     # a session that comes from a corpus with texts remembers what only that one has
     app = page(PAGE, corpus=opened.key)
-    app.selectbox(key="ablation_target").set_value("texts").run()
+    other(app, "texts")
     app.query_params["corpus"] = opening.key
     app.run()
     assert not app.exception and "This corpus has no texts" in said(app)
-    menu = app.selectbox(key="ablation_target_without_texts")
-    assert "My own texts" not in menu.options
-    menu.set_value("examples").run()
+    assert "My own texts" not in app.selectbox(key="ablation_other_without_texts").options
+    target(app, "examples")
     source = app.get_by_key("ablation_source_without_texts")
     assert [option.content for option in source.proto.options] == ["ids of rows", "features"]
     app.text_area(key="ablation_pasted_ids").set_value("\n".join(f"doc-{row:04d}" for row in range(120))).run()
@@ -201,19 +215,18 @@ def test_start_waits_for_texts_that_are_not_there_yet(page, opened, ablation):
     worker().forget(ablation_job.key_of(opened.corpus))  # other tests have worked on this corpus
 
     def pressed():
-        app.selectbox(key="ablation_target").set_value("texts").run()
+        other(app, "texts")
         app.button(key="ablation_start").click().run()
         assert waiting in said(app) and waiting in said(app.run()) and not asked
 
     app = page(PAGE, corpus=opened.key)
-    app.get_by_key("ablation_ratio").set_value(0.02).run()
     pressed()
     app.button(key="ablation_not").click().run()
     assert waiting not in said(app)
     # what was pressed for other texts starts nothing
     pressed()
-    app.selectbox(key="ablation_target").set_value("random").run()
-    app.selectbox(key="ablation_target").set_value("texts").run()
+    target(app, "random")
+    other(app, "texts")
     assert waiting not in said(app)
     app.text_area(key="ablation_pasted").set_value(lines).run()
     assert worker().find(ablation_job.key_of(opened.corpus)) is None
@@ -234,7 +247,7 @@ def test_a_provisional_result_recommends_nothing(page, opened, store):
     assert "Provisional: 3 of 10 seeds are done" in said(app) and "For an unknown target" not in said(app)
     assert not any(
         "better" in str(text) or "+" in str(text)
-        for row in figure(app, "ablation_heat_map").data[1].text
+        for row in figure(unfolded(app), "ablation_heat_map").data[1].text
         for text in row
     )
     assert not [button for button in app.button if button.key == "ablation_confirm"]
@@ -285,7 +298,7 @@ def test_a_pressed_cell_opens_the_stored_run_of_its_method(page, opened, store, 
     finish_run(store, opened.corpus, opened.config, opened.corpus.quality, objective="pairwise", lamb=0.7)
     run = finish_run(store, opened.corpus, opened.config, opened.corpus.quality, objective="facility", lamb=0.7)
     app = page(PAGE, corpus=opened.key)
-    app.session_state[opening_panel.CELL] = "facility-0.7"
+    app.session_state[opening_panel.ASKED] = ("facility-0.7", False)
     app.run()
     assert switched == [("app.py", {"corpus": opened.key, "run": run.id})]
 
@@ -295,18 +308,32 @@ def test_a_lambda_without_a_run_is_posed_and_solved_where_nothing_else_does(
 ):
     app = page(PAGE, corpus=opened.key)
     # by the menu, as without a pointer
-    app.selectbox(key=opening_panel.MENU).set_value("facility-0.7").run()
+    unfolded(app).selectbox(key=opening_panel.MENU).set_value("facility-0.7").run()
     ((script, link),) = switched
     assert script == "app.py" and link == {"corpus": opened.key, "objective": "facility", "lambda": "0.7"} and not begun
     monkeypatch.setattr(opening_panel.lambda_points, "refusal", lambda settings: "it takes a run")
-    app.session_state[opening_panel.CELL] = "facility-0.7"
+    app.session_state[opening_panel.ASKED] = ("facility-0.7", False)
     app.run()
     assert [(asked.objective, asked.lamb, asked.select_ratio) for asked in begun] == [("facility", 0.7, 0.3)]
 
 
+def test_after_a_result_comes_what_to_do(page, opened, store, kept, switched):
+    app = page(PAGE, corpus=opened.key)
+    assert "Bring more rows" in {link.proto.label for link in app.get("page_link")}
+    app.button(key="ablation_show_examples").click().run()
+    assert "One half scores the rows" in said(app)
+    safest = kept.safest.method
+    button = app.button(key="ablation_take")
+    assert button.label.replace("\u00a0", " ").replace("\\", "") == f"Take {safest.label} at 30 %"
+    assert f"{kept.safest.regret:.3f} nats per word" in button.help
+    button.click().run()
+    ((script, link),) = switched
+    assert script == "app.py" and link["lambda"] == f"{safest.lamb:g}"
+
+
 def test_a_simple_baseline_is_offered_as_a_run(page, opened, store, kept, switched, begun):
     app = page(PAGE, corpus=opened.key)
-    app.session_state[opening_panel.CELL] = "top-quality"
+    app.session_state[opening_panel.ASKED] = ("top-quality", False)
     app.run()
     assert not switched and not begun
     app.button(key="ablation_run_method").click().run()

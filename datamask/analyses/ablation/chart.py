@@ -105,12 +105,13 @@ def heat_map(cells: pd.DataFrame, unit: str, regrets: Mapping[str, float], *, da
 
 
 def interval_rows(cells: pd.DataFrame, unit: str, best_simple: str, *, dark: bool = False) -> go.Figure:
-    """Differences to random on one target with their intervals, and a line at the best simple baseline.
+    """Differences to random with their intervals, one a method, and a line at the best simple baseline.
 
     Args:
-        cells: of `tables.cells`, of one target. best_simple: its method; "": the result is provisional.
+        cells: of `tables.overall`. best_simple: its method; "": the result is provisional.
     """
-    table = cells.sort_values("difference", kind="stable").reset_index(drop=True)
+    # random is the line at 0
+    table = cells[~cells["random"]].sort_values("difference", kind="stable").reset_index(drop=True)
     tone = palette.shades(dark)
     drawn = figures.figure(
         figures.axis(zeroline=True, zerolinecolor=tone.muted),
@@ -118,8 +119,10 @@ def interval_rows(cells: pd.DataFrame, unit: str, best_simple: str, *, dark: boo
         height=ROW * len(table) + 60,
         dark=dark,
     )
-    figures.write_below(drawn, f"Difference to random, {figures.plain(unit)}; lower is better", dark)
-    baseline = table[table["method"] == best_simple]
+    over = f", {table['target'].iloc[0]}" if table["target"].iloc[0].startswith("mean over") else ""
+    # in two lines, which a phone has room for
+    figures.write_below(drawn, f"Difference to random{over}<br>{figures.plain(unit)}; lower is better", dark)
+    baseline = cells[cells["method"] == best_simple]
     if len(baseline):
         figures.line_across(drawn, tone.best, x=float(baseline["difference"].iloc[0]))
         figures.key_only(
@@ -132,7 +135,7 @@ def interval_rows(cells: pd.DataFrame, unit: str, best_simple: str, *, dark: boo
         VERDICTS["level"]: (tone.random, "circle"),
     }
     for verdict, (color, symbol) in looks.items():
-        those = table[(table["verdict"] == verdict) & ~table["random"]]
+        those = table[table["verdict"] == verdict]
         if those.empty:
             continue
         drawn.add_trace(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,16 +10,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import streamlit as st
 
-from datamask.ablation.cost import expected_seconds
+from datamask.ablation.cost import expected_seconds, first_question
 from datamask.ablation.question import (
     LABEL_REGIONS,
     LEAST_SEEDS,
     MASKS,
     METHODS,
     SEEDS,
-    AblationQuestion,
 )
 from datamask.analyses.ablation import ablation_job
+from datamask.config import SelectionConfig
 from datamask.config.target import (
     LEAST_EXAMPLES,
     LEAST_TEXTS,
@@ -36,17 +37,16 @@ from datamask.errors import DatamaskError
 if TYPE_CHECKING:
     from datamask.evaluation.examples import Examples
 
-SEVERAL = "several"
-TARGETS = {
-    SEVERAL: "Several targets",
-    "random": "Held-out text of the corpus",
+SEVERAL, OTHER = "several", "other"
+FIRST = {SEVERAL: "Labels", "examples": "Examples", "random": "Held-out text", OTHER: "Other"}
+OTHERS = {
     "column": "One value of a column",
     "score": "Rows with high scores in another column",
     "texts": "My own texts",
-    "examples": "Examples: half make the quality score",
 }
-WITHOUT_TEXTS = (SEVERAL, "random", "column", "score", "examples")
-RATIOS = (0.02, 0.05, 0.1, 0.3)
+KIND = "ablation_target"
+"""In the session: which of `FIRST` is chosen."""
+
 SOURCES = {"ids": "ids of rows", "features": "features", "examples": "texts"}
 SOURCE_FILES = {"ids": ["txt", "csv", "jsonl", "parquet"], "features": ["parquet"], "examples": ["txt", "md", "jsonl"]}
 SOURCE_HELP = {
@@ -67,30 +67,40 @@ def has_texts(corpus: Corpus) -> bool:
     return corpus.provenance.columns.get("text") in corpus.metadata.column_names
 
 
-def form(corpus: Corpus, cache_dir: Path) -> None:
-    """What to compare methods on; Start begins the ablation."""
+def form(corpus: Corpus, settings: SelectionConfig, cache_dir: Path) -> None:
+    """What to compare methods on; Start begins the ablation.
+
+    Args:
+        settings: of the current selection; its objective and select ratio are compared.
+    """
     readable = has_texts(corpus)
     if not readable:
         st.caption(
             "**This corpus has no texts**, so a method is measured by how near its selection is to held-out rows. "
             "Add a text column to measure by text."
         )
-    kind = st.selectbox(
+    kind = st.segmented_control(
         "Target",
-        list(TARGETS) if readable else list(WITHOUT_TEXTS),
-        # remembered of a corpus with texts, it may be what is not offered here
-        key="ablation_target" if readable else "ablation_target_without_texts",
-        format_func=TARGETS.__getitem__,
+        list(FIRST),
+        default=SEVERAL,
+        required=True,
+        key=KIND,
+        format_func=FIRST.__getitem__,
         persist_state="session",
-        help="Choose the text that your model should be good at, or several targets if you do not know."
-        if readable
-        else "Choose the rows that your model should be good at, or several targets if you do not know.",
+        help="What your model should be good at: each value of a label column, examples, or any text of the corpus.",
     )
     label = column = value = source = ""
     uploads, pasted = [], ""
-    if kind == SEVERAL:
-        label = _label(corpus)
-    elif kind == "column":
+    if kind == OTHER:
+        kind = st.selectbox(
+            "Other target",
+            list(OTHERS) if readable else [name for name in OTHERS if name != "texts"],
+            # remembered of a corpus with texts, it may be what is not offered here
+            key="ablation_other" if readable else "ablation_other_without_texts",
+            format_func=OTHERS.__getitem__,
+            persist_state="session",
+        )
+    if kind == "column":
         column, value = _one_value(corpus)
     elif kind == "score":
         column = _score(corpus)
@@ -110,36 +120,31 @@ def form(corpus: Corpus, cache_dir: Path) -> None:
         )
     elif kind == "examples":
         source, uploads, pasted = _examples_form(readable)
-    ratio = st.segmented_control(
-        "Select ratio",
-        RATIOS,
-        default=RATIOS[-1],
-        required=True,
-        key="ablation_ratio",
-        persist_state="session",
-        format_func=words.percent,
-    )
-    seeds = st.number_input(
-        "Seeds",
-        LEAST_SEEDS,
-        50,
-        SEEDS,
-        key="ablation_seeds",
-        persist_state="session",
-        help="More seeds find smaller differences and take longer.",
-    )
-    masks = st.checkbox(
-        "Learned masks",
-        value=True,
-        key="ablation_masks",
-        persist_state="session",
-        help="Adds learned masks with the paper's preset. They take longer than all other methods together.",
-    )
+    asked = first_question(settings.objective, None if settings.budget is not None else settings.select_ratio)
+    with st.popover("More", type="tertiary"):
+        if kind == SEVERAL:
+            label = _label(corpus)
+        seeds = st.number_input(
+            "Seeds",
+            LEAST_SEEDS,
+            50,
+            SEEDS,
+            key="ablation_seeds",
+            persist_state="session",
+            help="More seeds find smaller differences and take longer.",
+        )
+        masks = st.checkbox(
+            "Learned masks",
+            value=True,
+            key="ablation_masks",
+            persist_state="session",
+            help="Adds learned masks with the paper's preset. They take longer than all other methods together.",
+        )
+    asked = replace(asked, seeds=int(seeds), methods=tuple(name for name in METHODS if masks or name != MASKS))
     ready = not (kind in ("column", "score") and not column)
     busy = working(corpus)
     st.button(
         "Start the ablation",
-        type="primary",
         icon=":material/play_arrow:",
         key="ablation_start",
         width="stretch",
@@ -147,10 +152,10 @@ def form(corpus: Corpus, cache_dir: Path) -> None:
         on_click=_press,
         args=(corpus.fingerprint, kind),
     )
-    asked = AblationQuestion(seeds=int(seeds), methods=tuple(name for name in METHODS if masks or name != MASKS))
-    st.caption(f"About {words.roughly(expected_seconds(asked, len(corpus)))} on an idle machine.")
+    takes = words.roughly(expected_seconds(asked, len(corpus)))
+    st.caption(f"Compares at select ratio {words.percent(asked.ratio)}, about {takes} on an idle machine.")
     files = [upload.file_id for upload in uploads]
-    form_now = repr((corpus.fingerprint, kind, label, column, value, source, files, pasted, ratio, seeds, masks))
+    form_now = repr((corpus.fingerprint, kind, label, column, value, source, files, pasted, asked.key))
     if st.session_state.get(PRESSED) != (corpus.fingerprint, kind) or busy or not ready:
         # not pressed, or for something else than what is asked now
         st.session_state.pop(PRESSED, None)
@@ -168,13 +173,7 @@ def form(corpus: Corpus, cache_dir: Path) -> None:
                 texts, target = _own_texts(uploads, pasted)
             elif kind != SEVERAL:
                 target = Target(kind, column, value)
-            question = AblationQuestion(
-                target=target,
-                label=label,
-                ratio=ratio,
-                seeds=asked.seeds,
-                methods=asked.methods,
-            )
+            question = replace(asked, target=target, label=label)
         except DatamaskError as error:
             st.session_state[REFUSED] = form_now, str(error)
         else:
@@ -190,6 +189,11 @@ def start(corpus: Corpus, asked: ablation_job.Asked, cache_dir: Path) -> None:
     link = {name: st.query_params[name] for name in ("corpus",) if name in st.query_params}
     sign = Sign("Ablation", "pages/evidence.py", link)
     ablation_job.start(corpus, asked.question, cache_dir, asked.texts, sign, asked.examples)
+
+
+def choose_examples() -> None:
+    """Have the form ask for examples. For a button's `on_click`."""
+    st.session_state[KIND] = "examples"
 
 
 def working(corpus: Corpus) -> bool:

@@ -1,4 +1,4 @@
-"""From a method of an ablation to its selection on the Map: at once where a solver finds it, by a button elsewhere."""
+"""From a method of an ablation to its selection on the Map, and what else to do after a result."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import streamlit as st
 
 from datamask.ablation.methods import settings_of
 from datamask.ablation.result import AblationResult
-from datamask.analyses.ablation import tables
+from datamask.analyses.ablation import form_panel, tables
+from datamask.dashboard.drawing import words
 from datamask.dashboard.shell import session
 from datamask.dashboard.shell import view as views
 from datamask.dashboard.tradeoff import lambda_points
@@ -14,8 +15,40 @@ from datamask.dashboard.workspace import method_panel
 from datamask.dashboard.workspace.workspace import pose, read
 from datamask.runs.rule_book import RuleBook
 
-CELL, MENU, MAP = "ablation_cell", "ablation_method", "ablation_heat_map"
-"""In the session: the method that was asked for last; the menu of methods; the heat map."""
+ASKED, MENU, MAP = "ablation_asked", "ablation_method", "ablation_heat_map"
+"""In the session: the method that was asked for last, and whether a run may be started for it; the menu of methods; the
+heat map."""
+
+
+def actions(result: AblationResult) -> None:
+    """Draw what to do next: take the method that is never far behind, bring more rows, or show examples."""
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        if (safest := result.safest) is not None:
+            st.button(
+                f"Take {words.plain(safest.method.label, 60)} at {words.percent(result.question.ratio)}",
+                key="ablation_take",
+                icon=":material/scatter_plot:",
+                on_click=_ask,
+                args=(safest.method.name, True),
+                help=f"The smallest largest regret that was measured here: at most {safest.regret:.3f} {result.unit} "
+                "behind the best method of a target. Opens its selection on the Map.",
+            )
+        st.page_link(
+            "pages/data.py",
+            label="Bring more rows",
+            icon=":material/database:",
+            query_params=views.now().address,
+            width="content",
+        )
+        st.button(
+            "Show examples of your target",
+            key="ablation_show_examples",
+            icon=":material/format_quote:",
+            type="tertiary",
+            on_click=form_panel.choose_examples,
+            help="Chooses the target *Examples* in the form: rows or texts of the kind that the model should be good "
+            "at.",
+        )
 
 
 def cell_pressed() -> None:
@@ -23,11 +56,11 @@ def cell_pressed() -> None:
     event = st.session_state.get(MAP)
     points = event.selection.points if event else []
     if points:
-        st.session_state[CELL] = points[0]["customdata"][0]
+        _ask(points[0]["customdata"][0])
 
 
-def controls(result: AblationResult) -> None:
-    """Draw the menu that opens a method without a pointer, and what was asked for last."""
+def menu(result: AblationResult) -> None:
+    """Draw the menu that opens a method without a pointer."""
     labels = {result.methods[place].name: result.methods[place].label for place in tables.order(result)}
     st.selectbox(
         "Open on the Map",
@@ -36,11 +69,15 @@ def controls(result: AblationResult) -> None:
         key=MENU,
         format_func=labels.__getitem__,
         placeholder="choose a method or press a cell",
-        on_change=_method_chosen,
+        on_change=_chosen,
         width=320,
         help="Selects by this method from the whole corpus, at this select ratio, and shows the result on the Map.",
     )
-    name = st.session_state.get(CELL)
+
+
+def follow(result: AblationResult) -> None:
+    """Go to the Map with what was asked for last: at once where a solver finds it, by a button elsewhere."""
+    name, begin = st.session_state.get(ASKED, ("", False))
     method = next((method for method in result.methods if method.name == name), None)
     if method is None:
         return
@@ -50,29 +87,31 @@ def controls(result: AblationResult) -> None:
     stored = method_panel.stored_run(workspace.runs, settings)
     if stored is not None:
         views.choose_run(stored.id)
-        _go()
     elif method.along_lambda:
         pose(settings, RuleBook(workspace.corpus.fingerprint))
         if lambda_points.refusal(settings):  # nothing solves it at once
             method_panel.open_method(workspace, method, ratio)
-        _go()
+    elif begin:
+        method_panel.open_method(workspace, method, ratio)
     else:
         st.button(
-            f"Run {method.label}",
+            f"Run {words.plain(method.label, 60)}",
             key="ablation_run_method",
             icon=":material/play_arrow:",
-            on_click=method_panel.open_method,
-            args=(workspace, method, ratio),
+            on_click=_ask,
+            args=(name, True),
         )
+        return
+    del st.session_state[ASKED]
+    st.switch_page("app.py", query_params=views.now().address)
 
 
-def _method_chosen() -> None:
+def _ask(name: str, begin: bool = False) -> None:
+    st.session_state[ASKED] = (name, begin)
+
+
+def _chosen() -> None:
     name = st.session_state.get(MENU)
     if name is not None:
-        st.session_state[CELL] = name
+        _ask(name)
         st.session_state[MENU] = None
-
-
-def _go() -> None:
-    del st.session_state[CELL]
-    st.switch_page("app.py", query_params=views.now().address)

@@ -166,55 +166,56 @@ def show(found: AblationResult, corpus: Corpus, cache_dir: Path) -> None:
         st.warning(f"**{headline}**", icon=":material/sync_problem:")
     else:
         st.markdown(f"**{headline}**")
-    for note in wording.pool_note(found):
-        st.caption(words.plain(note, 600))
-    cells = tables.cells(found)
-    if found.several:
-        st.html(WIDE)
-        with st.container(key="ablation_targets"), st.container():
-            plot(
-                chart.heat_map(cells, found.unit, tables.regrets(found), dark=session.dark()),
-                key=opening_panel.MAP,
-                alt="Difference from random of each method on each target",
-                on_select=opening_panel.cell_pressed,
-            )
-        st.caption(
-            f"Difference from random in {found.unit}: below 0 is better (blue), above is worse (orange), gray is level."
-            if not found.provisional
-            else f"Difference from random in {found.unit}, so far: below 0 is better (blue), above is worse (orange)."
-        )
-        opening_panel.controls(found)
-    else:
-        best = found.comparisons.best_simple[0] if found.comparisons is not None else None
-        plot(
-            chart.interval_rows(
-                cells, found.unit, "" if best is None else found.methods[best].label, dark=session.dark()
-            ),
-            key="ablation_intervals",
-            alt="Difference from random of all methods",
-        )
+    best = None if found.overall is None else found.overall.best_simple[0]
+    plot(
+        chart.interval_rows(
+            tables.overall(found), found.unit, "" if best is None else found.methods[best].label, dark=session.dark()
+        ),
+        key="ablation_intervals",
+        alt="Difference from random of all methods",
+    )
+    opening_panel.follow(found)
+    opening_panel.actions(found)
     _confirmation(found, corpus, cache_dir)
-    with st.expander("All numbers"):
-        _numbers(found)
+    _numbers(found)
     with st.expander("How this was measured"):
-        st.write(words.plain(wording.method_note(found), 2000))
+        st.write(words.plain(" ".join([wording.method_note(found), *wording.pool_note(found)]), 2000))
 
 
 def _numbers(result: AblationResult) -> None:
-    table = tables.methods(result) if result.several else tables.losses(result)
-    st.dataframe(
-        table,
-        hide_index=True,
-        lazy=False,
-        height=height(len(table), MOST_ROWS),
-        column_config={
-            "largest regret": st.column_config.NumberColumn(
-                format="%.3f", help=f"At most this many {result.unit} behind the best method of a target."
-            ),
-            "loss": st.column_config.NumberColumn(format="%.4f", help=result.unit),
-        },
-        alt="All methods",
-    )
+    """Every method on every target, folded, and drawn where it is opened."""
+    folded = st.expander("All targets and numbers", key="ablation_numbers", on_change="rerun")
+    if not folded.open:
+        return
+    with folded:
+        if result.several:
+            st.html(WIDE)
+            with st.container(key="ablation_targets"), st.container():
+                plot(
+                    chart.heat_map(tables.cells(result), result.unit, tables.regrets(result), dark=session.dark()),
+                    key=opening_panel.MAP,
+                    alt="Difference from random of each method on each target",
+                    on_select=opening_panel.cell_pressed,
+                )
+            ends = ", so far" if result.provisional else ", gray is level"
+            st.caption(
+                f"Difference from random in {result.unit}: below 0 is better (blue), above worse (orange){ends}."
+            )
+            opening_panel.menu(result)
+        table = tables.methods(result) if result.several else tables.losses(result)
+        st.dataframe(
+            table,
+            hide_index=True,
+            lazy=False,
+            height=height(len(table), MOST_ROWS),
+            column_config={
+                "largest regret": st.column_config.NumberColumn(
+                    format="%.3f", help=f"At most this many {result.unit} behind the best method of a target."
+                ),
+                "loss": st.column_config.NumberColumn(format="%.4f", help=result.unit),
+            },
+            alt="All methods",
+        )
 
 
 def _confirmation(result: AblationResult, corpus: Corpus, cache_dir: Path) -> None:

@@ -28,30 +28,43 @@ def cells(result: AblationResult) -> pd.DataFrame:
 
     The difference is to random, below 0 is better; without a finished result there are no ends and no verdict.
     """
-    rows = []
-    for place in order(result):
-        for at, target in enumerate(result.targets):
-            interval = result.to_random(place, at)
-            rows.append(
-                {
-                    "method": result.methods[place].label,
-                    "target": target.label,
-                    "difference": float(result.means[place, at] - result.means[0, at]),
-                    **_ends(interval),
-                    "verdict": "" if interval is None else VERDICTS[interval.verdict],
-                    "random": place == 0,
-                    "method_name": result.methods[place].name,
-                }
-            )
-    return pd.DataFrame(rows)
-
-
-def _ends(interval: Difference | None) -> dict[str, float]:
-    return (
-        {"low": float("nan"), "high": float("nan")}
-        if interval is None
-        else {"low": interval.low, "high": interval.high}
+    differences = result.means - result.means[0]
+    return pd.DataFrame(
+        [
+            _cell(result, place, target.label, differences[place, at], result.to_random(place, at))
+            for place in order(result)
+            for at, target in enumerate(result.targets)
+        ]
     )
+
+
+def overall(result: AblationResult) -> pd.DataFrame:
+    """One row per method, as in `cells`: its difference to random in the mean over targets."""
+    differences = (result.means - result.means[0]).mean(axis=1)
+    over = f"mean over {len(result.targets)} targets" if result.several else result.targets[0].label
+    found = None if result.overall is None else result.overall.to_random[0]
+    return pd.DataFrame(
+        [
+            _cell(result, place, over, differences[place], None if found is None else found[place])
+            for place in order(result)
+        ]
+    )
+
+
+def _cell(
+    result: AblationResult, place: int, target: str, difference: float, interval: Difference | None
+) -> dict[str, object]:
+    method = result.methods[place]
+    return {
+        "method": method.label,
+        "target": target,
+        "difference": float(difference),
+        "low": float("nan") if interval is None else interval.low,
+        "high": float("nan") if interval is None else interval.high,
+        "verdict": "" if interval is None else VERDICTS[interval.verdict],
+        "random": place == 0,
+        "method_name": method.name,
+    }
 
 
 def regrets(result: AblationResult) -> dict[str, float]:

@@ -4,60 +4,64 @@ from __future__ import annotations
 
 import streamlit as st
 
-from datamask.analyses.ablation import form_panel as ablation_form
-from datamask.analyses.ablation import panel as ablation_panel
-from datamask.analyses.agreement import panel as agreement_panel
-from datamask.analyses.comparison import choice_panel as compared_runs
-from datamask.analyses.comparison import panel as comparison_panel
-from datamask.analyses.scoreboard import panel as scoreboard_panel
+from datamask.analyses.ablation import form_panel, panel
 from datamask.dashboard.shell import session
+from datamask.dashboard.workspace.current import Current
 
 
-def ablation() -> None:
+def ablation(current: Current | None) -> None:
     """Methods compared on held-out text of one target or of several, or by features where there are no texts."""
     corpus = session.open_corpus_or_stop()
+    assert current is not None, "of an open corpus there is a view"
     cache_dir = session.store().cache_dir
-    ablation_panel.follow(corpus)
+    panel.follow(corpus)
     controls, picture = st.columns([1, 2.9], gap="large")
     with controls, st.container(key="below_evidence"):
-        ablation_form.form(corpus, cache_dir)
-        found = ablation_panel.choose(ablation_panel.stored(corpus, cache_dir))
+        form_panel.form(corpus, current.workspace.settings, cache_dir)
+        found = panel.choose(panel.stored(corpus, cache_dir))
     with picture:
-        at_work = ablation_panel.work(corpus, cache_dir)
+        at_work = panel.work(corpus, cache_dir)
         if found is not None:
-            ablation_panel.show(found, corpus, cache_dir)
+            panel.show(found, corpus, cache_dir)
         elif not at_work:
-            ablation_panel.nothing_yet(corpus)
+            panel.nothing_yet(corpus)
 
 
-def scoreboard() -> None:
-    """The compared runs by measures, those that none of them was made for among them."""
-    chosen = compared_runs.choose()
-    scoreboard_panel.show(chosen.entries, chosen.runs, chosen.corpus, session.store().cache_dir)
+def of_runs(name: str) -> None:
+    """The compared runs by measures that none of them was made for, or which rows of one would come out again."""
+    # loaded for this tab alone: the first one is drawn sooner
+    from datamask.analyses.agreement import panel as agreement_panel
+    from datamask.analyses.comparison import choice_panel
+    from datamask.analyses.comparison import panel as comparison_panel
+    from datamask.analyses.scoreboard import panel as scoreboard_panel
+
+    show, needed = {METRICS: (scoreboard_panel.show, 2), STABILITY: (agreement_panel.show, 1)}[name]
+    chosen = choice_panel.choose(needed=needed)
+    show(chosen.entries, chosen.runs, chosen.corpus, session.store().cache_dir)
     comparison_panel.draw_refused(chosen.refused)
 
 
-def agreement() -> None:
-    """Which samples of a compared run would come out again."""
-    chosen = compared_runs.choose(needed=1)
-    agreement_panel.show(chosen.entries, chosen.runs, chosen.corpus, session.store().cache_dir)
-    comparison_panel.draw_refused(chosen.refused)
+TAB, HELPS = "evidence_tab", "What helps"
+METRICS, STABILITY = OF_RUNS = ("Independent metrics", "Stability")
 
 
-TAB, OF_RUNS = "evidence_tab", ("Independent metrics", "Stability")
-DRAWN = dict(zip(("What helps", *OF_RUNS), (ablation, scoreboard, agreement)))
+def show(current: Current | None) -> None:
+    """Draw what is chosen, and nothing else.
 
-
-def show() -> None:
-    """Draw what is chosen, and nothing else."""
+    Args:
+        current: the current selection; None: no corpus is open.
+    """
     chosen = st.segmented_control(
         "Evidence",
-        list(DRAWN),
-        default="What helps",
+        [HELPS, *OF_RUNS],
+        default=HELPS,
         required=True,
         key=TAB,
         bind="query-params",
         persist_state="session",
         label_visibility="collapsed",
     )
-    DRAWN[chosen]()
+    if chosen == HELPS:
+        ablation(current)
+    else:
+        of_runs(chosen)
