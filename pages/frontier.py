@@ -2,9 +2,7 @@
 
 import streamlit as st
 
-from datamask.analyses.frontier import form_panel, picture_panel
-from datamask.analyses.sweeps import form_panel as sweep_form
-from datamask.analyses.sweeps import panel as sweep_panel
+from datamask.analyses.frontier import form_panel, panel
 from datamask.dashboard.frame.frame import frame
 from datamask.dashboard.runs import listing
 from datamask.dashboard.runs import sweep_kinds as kinds
@@ -24,17 +22,7 @@ with controls, st.container(key="below_frontier"):
         persist_state="session",
         help="Entries with *Paper* reproduce a figure of the paper.",
     )
-    runs = listing.runs_on(session.store(), opened)
-    if word == kinds.LAMBDA:
-        settings = form_panel.shared(opened, True, current)
-        plans = form_panel.planned(lambda: form_panel.plan_of(opened, form_panel.lambda_points(settings)))
-        form_panel.start(opened, runs, plans, word)
-        form_panel.baselines(opened, picture_panel.survey(opened), settings)
-    else:
-        asked = sweep_form.form(opened, current, word)
-        form_panel.start(opened, runs, asked.plans, word)
+    asked = form_panel.form(opened, current, word)
+    form_panel.start(opened, listing.runs_on(session.store(), opened), asked)
 with place:
-    if word == kinds.LAMBDA:
-        picture_panel.picture(opened, plans, current)
-    else:
-        sweep_panel.show(opened, asked)
+    panel.show(opened, asked, current)

@@ -7,9 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from datamask import catalogue
 from datamask.analyses.frontier import chart as charts
-from datamask.analyses.frontier import sweeping
 from datamask.analyses.frontier import tables as frontier
 from datamask.dashboard.drawing import words
 from datamask.dashboard.tradeoff import spots
@@ -127,34 +125,20 @@ def test_what_one_estimator_proved_holds_for_all_under_the_same_rules_alone(made
     alone, whole = by["counterfactual", "none", 0.3], by["relaxed", "none", 0.3]
     assert len(alone.planes) == len(whole.planes) == 12 and set(alone.planes) == set(whole.planes)
     assert len(by["relaxed", "exact", 0.3].planes) == len(by["relaxed", "none", 0.1].planes) == 3
-    # fewer than three points are not joined, neither in the picture nor in its key
+    # fewer than three points are not joined
     for focus, joined in ((alone, 0), (whole, 1)):
         figure = charts.frontier([focus], focus=focus)
         curves = [trace for trace in figure.data if trace.mode == "lines" and trace.fill is None]
         assert len(curves) == joined
-        assert charts.legend([focus], {focus.key: "it"}).count("border-top") == joined
         assert traces(figure, "provably unreachable")
 
 
-def test_a_hair_less_than_the_share_still_keeps_it(made):
-    run = made(0.9499946, 0.4, lamb=0.781)
-    made(0.979, 0.2, lamb=0.9)
-    (line,) = found(made).lines
-    assert frontier.at_least(line, 0.95).run_id == run.id and frontier.at_least(line, 0.9501).lamb == 0.9
-
-
-def test_the_price_and_the_point_that_keeps_enough(made):
+def test_the_price_of_a_point(made):
     circle(made)
     line = found(made).lines[0]
     assert frontier.price_words(line.spots[2]) == "+1 % quality costs 1 % diversity here."
     assert "3 %" in frontier.price_words(line.spots[3]) and "0.33 %" in frontier.price_words(line.spots[1])
     assert "any price" in frontier.price_words(line.spots[4]) and "almost free" in frontier.price_words(line.spots[0])
-    kept = frontier.at_least(line, 0.9)
-    assert kept.lamb == 0.75
-    # 1 at λ 0 against (1 - λ) / length here
-    cost = 100 * (1 - 0.25 / math.hypot(0.75, 0.25))
-    assert f"costs {cost:.1f} %" in frontier.keeps_words(line, kept) and "94.9" in frontier.keeps_words(line, kept)
-    assert frontier.at_least(line, 1.1) is None and "most diverse" in frontier.keeps_words(line, line.spots[0])
     greedy = spots.spot_of(made(0.4, 0.4, estimator="greedy", lamb=0.5))
     assert frontier.price_words(greedy) == ""
 
@@ -189,7 +173,6 @@ def test_the_current_selection_is_a_dot_of_its_own(made):
     (dot,) = traces(figure, "the current selection")
     assert (list(dot.x), list(dot.y)) == ([0.57], [1.1]) and dot.customdata is None
     assert figure.layout.yaxis.range[1] > 1.1
-    assert "current selection" in charts.legend(survey.lines, {survey.lines[0].key: "a"}, here=here)
 
 
 def test_the_figure_has_equal_axes_the_tangent_and_the_shade(made):
@@ -211,8 +194,11 @@ def test_the_figure_has_equal_axes_the_tangent_and_the_shade(made):
     assert (beyond | np.isin(np.round(corners, 9), np.round(window, 9)).any(axis=1)).all()
     marks = [trace for trace in figure.data if trace.customdata is not None]
     assert list(marks[0].customdata) == [one.run_id for one in line.spots]
-    labels = [note.text for note in figure.layout.annotations]
+    (said,) = [trace for trace in figure.data if trace.mode == "text"]
+    labels = [text.strip() for text in said.text]
     assert "λ 0.5" in labels and "λ 0" in labels and "random" in labels and len(labels) == len(set(labels)) <= 12
+    legend = [trace.name for trace in figure.data if trace.showlegend]
+    assert legend == ["provably unreachable", "Pair-wise similarity, 30\u00a0%", "tangent at the point"]
 
 
 def test_without_a_price_there_is_a_ring_and_no_tangent(made):
@@ -237,13 +223,6 @@ def test_baselines_with_options_are_points_named_by_them(made):
     ]
 
 
-def test_every_baseline_is_a_button():
-    baselines = [entry.name for entry in catalogue.ESTIMATORS if not entry.learns]
-    assert sorted(sweeping.BASELINES) == sorted(baselines)
-    points = sweeping.baselines(baselines, ["vendi"], select_ratio=0.1)
-    assert {point.selection.estimator for point in points} == set(baselines) - {"greedy"}
-
-
 def test_far_off_points_are_arrows_with_their_value_and_do_not_squeeze(made):
     circle(made, 3)
     top = made(1.0, -0.9, estimator="top-quality")
@@ -259,10 +238,12 @@ def test_far_off_points_are_arrows_with_their_value_and_do_not_squeeze(made):
     assert (on_curve.x, on_curve.y) == pytest.approx((x1 + share * (x2 - x1), floor))
     assert on_curve.ay / on_curve.ax == pytest.approx(-(y2 - y1) / (x2 - x1)) and on_curve.ay < 0
     assert (alone.x, alone.y, alone.ax, alone.ay) == (1.0, floor, 0, -20)
-    assert {note.text for note in notes if words.GAP in note.text} == {
-        f"Top quality: −90{words.GAP}%",
+    # side by side they have their words together
+    said, nothing = (note.text for note in notes)
+    assert nothing == "" and [line.partition("</span> ")[2] for line in said.split("<br>")] == [
         f"λ 0.95 to 0.97: to −147{words.GAP}%",
-    }
+        f"Top quality: −90{words.GAP}%",
+    ]
     # they can still be clicked, at the edge
     clickable = {
         run_id
@@ -283,9 +264,7 @@ def test_far_off_points_at_one_place_share_an_arrow_and_words(made):
     figure = charts.frontier(survey.lines, survey.named)
     arrows = [note for note in figure.layout.annotations if note.showarrow]
     assert len(arrows) == 1
-    assert [note.text for note in figure.layout.annotations if words.GAP in note.text] == [
-        f"λ 0.97, Top quality:<br>−147{words.GAP}%"
-    ]
+    assert arrows[0].text.endswith(f"</span> λ 0.97, Top quality: −147{words.GAP}%")
     clickable = {
         run_id
         for trace in figure.data
@@ -303,11 +282,3 @@ def test_colour_is_the_objective_and_shape_tells_its_curves_apart(made):
     looks = charts.styles(found(made).lines)
     facility, first, second = looks.values()
     assert first[0] == second[0] != facility[0] and first[1:] != second[1:]
-
-
-def test_a_proposal_that_is_worse_than_random_is_warned_of():
-    assert frontier.below_random_words(0.95, 0.1) == frontier.below_random_words(0.95, -1e-9) == ""
-    said = frontier.below_random_words(0.95, -0.4)
-    assert "diversity is below a random selection" in said and "smaller λ" in said
-    assert "quality is below" in frontier.below_random_words(-0.2, 0.9)
-    assert "quality and its diversity are below" in frontier.below_random_words(-0.2, -0.9)

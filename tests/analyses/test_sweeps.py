@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from datamask import catalogue
+from datamask.analyses.frontier import series, sweep_chart, transfer
 from datamask.analyses.frontier import tables as frontier
-from datamask.analyses.sweeps import chart, series, tables, transfer
-from datamask.analyses.sweeps.form_panel import arms
+from datamask.analyses.frontier.form_panel import arms
 from datamask.config import SelectionConfig
 from datamask.corpus import open_corpus
 from datamask.dashboard.drawing import words
@@ -28,7 +28,7 @@ def stored(made, option):
 def test_every_option_that_a_sweep_varies_can_be_varied_here_with_the_values_it_starts_with():
     assert set(kinds.LABELS) == {*variable(), *kinds.PRESETS, kinds.PARTS}
     assert len(set(kinds.LABELS.values())) == len(kinds.LABELS)
-    for word in set(variable()) - {kinds.LAMBDA}:
+    for word in set(variable()):
         given = kinds.CHOSEN.get(word, kinds.choices(word)) or kinds.VALUES[word]
         values = kinds.values_of(word, given)
         for method in kinds.methods(word) or (catalogue.AUTO,):
@@ -58,7 +58,7 @@ def test_a_series_is_of_runs_that_differ_in_one_setting_alone(made):
         made(quality, 1 - quality, lamb=0.5, select_ratio=ratio)
     made(0.2, 0.2, lamb=0.6, select_ratio=0.1)
     (one,) = stored(made, "select_ratio")
-    table = tables.ends(one)
+    table = series.ends(one)
     quality = table[table.term == "quality"]
     assert quality["value"].tolist() == [0.1, 0.3, 0.5]
     assert quality["share"].tolist() == pytest.approx([90, 70, 50]) and (quality["n"] == 1).all()
@@ -72,7 +72,7 @@ def test_a_value_is_the_mean_of_its_seeds_between_the_worst_and_the_best(made):
     for share, options in ((0.1, {}), (0.5, {"seed": 1}), (0.6, {"prune": 0.5})):
         made(share, 0.0, lamb=0.5, **options)
     (one,) = stored(made, "prune")
-    row = tables.ends(one).iloc[0]
+    row = series.ends(one).iloc[0]
     assert (row["level"], row["n"]) == ("0", 2)
     assert (row["share"], row["low"], row["high"]) == pytest.approx((30, 10, 50))
 
@@ -100,21 +100,21 @@ def test_bands_over_seconds_span_their_seeds(made):
             made(0.5 + 0.1 * seed, 0.5, lamb=0.5, estimator="reinforce", n_rollout=size, seed=seed)
     made(0.5, 0.5, lamb=0.5)
     (one,) = stored(made, "n_rollout")
-    table = tables.curves(one)
+    table = series.curves(one)
     assert table.groupby("level", sort=False)["n"].first().to_dict() == {"8": 2, "32": 2}
     last = table[table.level == "8"].iloc[-1]
     assert (last["seconds"], last["low"], last["high"]) == pytest.approx((0.5, 0.5, 0.55))
     assert last["mean"] == pytest.approx(0.525)
-    drawn = [trace for trace in chart.curves(table, "G").data if trace.showlegend]
+    drawn = [trace for trace in sweep_chart.over_time(table, "G").data if trace.showlegend]
     assert [trace.name for trace in drawn] == ["8", "32"] and max(drawn[0].y) == pytest.approx(0.525)
 
 
 def test_a_band_is_read_at_common_moments():
     curves = [(np.array([1.0, 10.0]), np.array([0.0, 1.0])), (np.array([2.0, 20.0]), np.array([1.0, 1.0]))]
-    table = tables.band(curves)
+    table = series.band(curves)
     assert (table["seconds"].iloc[0], table["seconds"].iloc[-1]) == pytest.approx((2.0, 10.0))
     assert table["low"].iloc[0] == pytest.approx(math.log10(2)) and table["high"].iloc[0] == 1.0
-    apart = tables.band([(np.array([1.0, 2.0]), np.array([0.0, 1.0])), (np.array([5.0, 6.0]), np.array([2.0, 3.0]))])
+    apart = series.band([(np.array([1.0, 2.0]), np.array([0.0, 1.0])), (np.array([5.0, 6.0]), np.array([2.0, 3.0]))])
     assert len(apart) == 1 and (apart["low"][0], apart["high"][0]) == (1.0, 3.0)
 
 
@@ -150,28 +150,24 @@ def test_the_arms_of_a_preset_are_runs_of_its_settings(made):
             made(share, share, **{name: value for name, value in settings if value is not None})
     made(0.3, 0.3, lamb=0.3)  # of no arm
     (one,) = series.of_arms(made.store.list(), made.fingerprint, "single", asked)
-    table = tables.ends(one)
+    table = series.ends(one)
     quality = table[table.term == "quality"]
     assert quality["level"].tolist() == ["random", "quality alone", "pairwise alone", "pairwise with quality"]
     assert quality["n"].tolist() == [len(spanned) for spanned in asked.values()]
-    figure = chart.dots(table, "arm")
-    # what lies far below random is an arrow at the edge with its value
-    (far,) = [trace for trace in figure.data if trace.marker.symbol == "triangle-left" and trace.name == "quality"]
-    assert (
-        list(far.x) == [chart.FARTHEST]
-        and [note.text for note in figure.layout.annotations].count(words.percent(-0.9)) == 2
-    )
-    (near,) = [trace for trace in figure.data if trace.marker.symbol == "circle"]
-    assert list(near.x) == pytest.approx([0, 100, 60])
+    figure = sweep_chart.over_levels(table, "arm")
+    # what lies far below random stands at the edge with its value
+    (marks,) = [trace for trace in figure.data if trace.marker.symbol == "circle"]
+    assert list(marks.x) == pytest.approx([0, sweep_chart.FARTHEST, 100, 60])
+    assert [note.text for note in figure.layout.annotations].count(f"◂ {words.percent(-0.9)}") == 2
 
 
 def test_values_far_from_each_other_stand_on_a_logarithmic_axis(made):
     for steps in (10, 50, 400):
         made(0.5, 0.5, lamb=0.5, estimator="relaxed", n_epochs=steps)
     (one,) = stored(made, "n_epochs")
-    figure = chart.lines(tables.ends(one), "steps")
+    figure = sweep_chart.over_numbers(series.ends(one), "steps")
     assert figure.layout.xaxis.type == "log" and list(figure.data[0].x) == [10, 50, 400]
-    assert chart.lines(tables.ends(one).query("value > 10"), "steps").layout.xaxis.type is None
+    assert sweep_chart.over_numbers(series.ends(one).query("value > 10"), "steps").layout.xaxis.type is None
 
 
 def test_the_transfer_check_measures_the_distance_at_the_same_lambda(made, tmp_path):

@@ -29,7 +29,7 @@ from datamask.pages.export import whole_work
 from datamask.runs import ablation_results, applying, stored_measures
 from datamask.runs.run_queue import RunQueue
 from datamask.runs.store import Run, RunStore
-from datamask.runs.varying import Plan
+from datamask.runs.varying import Plan, points
 from datamask.work.job import Job
 
 
@@ -63,8 +63,9 @@ def _run(world: World) -> Job:
 
 
 def _sweep(world: World) -> Job:
-    points = sweeping.along_lambda(["disf"], [0.2, 0.5], estimator="counterfactual", n_epochs=100_000, device="cpu")
-    return sweeping.start(world.store.root, world.corpus.fingerprint, [Plan(world.config, points, "sweep")])
+    given = {"objective": "disf", "estimator": "counterfactual", "n_epochs": 100_000, "device": "cpu"}
+    spanned = points(given, [("lamb", (0.2, 0.5))])
+    return sweeping.start(world.store.root, world.corpus.fingerprint, [Plan(world.config, spanned, "sweep")])
 
 
 def _near_copies(world: World) -> Job:

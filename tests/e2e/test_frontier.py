@@ -11,7 +11,7 @@ import pytest
 import torch
 from playwright.sync_api import Page, expect
 
-from datamask.analyses.frontier.picture_panel import HEIGHT
+from datamask.analyses.frontier.panel import HEIGHT
 from datamask.config import CorpusConfig, SelectionConfig
 from datamask.dashboard.data.openings import openings
 from datamask.evaluation.frontier import frontier
@@ -42,9 +42,9 @@ def test_a_sweep_in_the_browser_is_the_packages_own_frontier(tmp_path, browser_p
         # pair-wise similarity in place of facility location, and five values of lambda
         for objective in ("Pair-wise similarity", "Facility location"):
             page.get_by_role("button", name=objective).click()
-        slider = page.get_by_role("slider").first
-        slider.focus()
-        slider.press("ArrowLeft")
+        values = page.get_by_role("textbox", name="Values")
+        values.fill("0:1:5")
+        values.press("Enter")
         expect(page.get_by_text(re.compile(r"^5 runs")).first).to_be_visible(timeout=LONG)
         page.get_by_role("button", name="Start the sweep").click()
         expect(page.get_by_text("All 5 runs are stored")).to_be_visible(timeout=LONG)

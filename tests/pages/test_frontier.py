@@ -8,7 +8,6 @@ import time
 
 import pytest
 
-from datamask import catalogue
 from datamask.analyses.frontier import sweeping
 from datamask.dashboard.drawing import words
 from datamask.dashboard.runs import sweep_kinds as kinds
@@ -67,16 +66,14 @@ def test_before_the_first_sweep_it_says_what_to_do(page, opened, explained):
     app.get_by_key("frontier_objectives").set_value(["facility", "pairwise"]).run()
     assert "**22** runs: 11 of Facility location, 11 of Pair\\-wise similarity" in text_of(app)
     assert not app.get_by_key("start_sweep").disabled
-    explained(app, 8)
+    explained(app, 5)
 
 
 @pytest.mark.parametrize("vary", [kinds.LAMBDA, "select_ratio", kinds.PARTS])
 def test_a_sweep_starts_at_the_objective_of_the_current_selection(page, opened, store, vary):
     def chosen(**parameters):
         app = page("pages/frontier.py", corpus=opened.key, vary=kinds.LABELS[vary], **parameters)
-        if vary != kinds.PARTS:  # of which one objective alone can be chosen
-            return app.get_by_key("frontier_objectives").value
-        return [app.selectbox(key=f"frontier_objective_{len(catalogue.OBJECTIVES)}").value]
+        return app.get_by_key("frontier_objectives").value
 
     assert chosen() == ["facility"]  # the problem that a fresh corpus is solved for
     runs = [
@@ -97,48 +94,10 @@ def test_stored_sweeps_appear_at_once_and_the_point_tells_its_price(page, opened
     assert "100 % best found" in spec(app)["layout"]["xaxis"]["title"]["text"]
     app = page("pages/frontier.py", corpus=opened.key, run=runs[3].id)
     assert "costs 3 % diversity" in text_of(app)
-    explained(app, 8)
-
-
-def test_a_share_of_quality_chooses_the_point(page, opened, store):
-    stored(opened, store)
-    app = page("pages/frontier.py", corpus=opened.key)
-    app.get_by_key("frontier_how").set_value("minimum quality").run()
-    app.get_by_key("frontier_keep").set_value(90).run()
-    assert "λ 0\\.75 has quality 94\\.9" in text_of(app)
-    app.get_by_key("frontier_keep").set_value(100).run()
-    assert "λ 1 has quality" in text_of(app)
-
-
-def test_keeping_quality_at_the_price_of_being_below_random_is_warned_of(page, opened, store):
-    for lamb, quality, diversity in ((0.2, 0.5, 0.6), (0.5, 0.8, 0.2), (0.9, 0.97, -0.3)):
-        finish_run(
-            store,
-            opened.corpus,
-            opened.config,
-            opened.corpus.quality,
-            lamb=lamb,
-            objective="pairwise",
-            estimator="relaxed",
-            shares={"quality": quality, "diversity": diversity},
-        )
-    app = page("pages/frontier.py", corpus=opened.key)
-    app.get_by_key("frontier_how").set_value("minimum quality").run()
-    app.get_by_key("frontier_keep").set_value(80).run()
-    assert not app.warning
-    app.get_by_key("frontier_keep").set_value(95).run()
-    assert "diversity is below a random selection" in app.warning[0].value
-
-
-def test_a_point_is_reached_by_its_lambda_without_a_mouse(page, opened, store):
-    runs = stored(opened, store)
-    stored(opened, store, objective="disf", estimator="counterfactual")
-    app = page("pages/frontier.py", corpus=opened.key, run=runs[1].id)
-    app.get_by_key("frontier_how").set_value("λ").run()
-    assert "costs 0.33 %" in text_of(app)
-    along = next(element for element in app.select_slider if element.key.startswith("frontier_at"))
-    along.set_value(0.75).run()
-    assert not app.exception and "costs 3 % diversity" in text_of(app)
+    explained(app, 5)
+    (table,) = app.dataframe
+    shares = [100 * run.status().result.calibrated.quality for run in runs]
+    assert table.value["quality"].tolist() == pytest.approx(shares)
 
 
 def test_curves_can_be_left_out_and_far_ones_are_arrows(page, opened, store):
@@ -165,7 +124,7 @@ def test_curves_can_be_left_out_and_far_ones_are_arrows(page, opened, store):
 def test_a_sweep_is_computed_as_runs_that_the_page_then_shows(page, opened, store):
     app = page("pages/frontier.py", corpus=opened.key)
     app.get_by_key("frontier_objectives").set_value(["pairwise"]).run()
-    app.get_by_key("frontier_count").set_value(5).run()
+    app.text_input(key="sweep_values_lamb").set_value("0:1:5").run()
     app.get_by_key("start_sweep").click().run()
     job = worker().find(sweeping.key_of(opened.corpus.fingerprint))
     job.wait(LONG)
@@ -176,17 +135,18 @@ def test_a_sweep_is_computed_as_runs_that_the_page_then_shows(page, opened, stor
     assert {run.id for run in runs} <= drawn(app)
     assert "All 5 runs are stored" in text_of(app) and app.get_by_key("start_sweep").disabled
     # a finer sweep computes only what is missing
-    app.get_by_key("frontier_count").set_value(21).run()
+    app.text_input(key="sweep_values_lamb").set_value("0:1:21").run()
     assert "**16** runs (stored already: 5)" in text_of(app)
-    # a baseline that is missing is one button away
-    offered = {button.key for button in app.button if button.key and button.key.startswith("baseline_")}
-    assert offered == {f"baseline_{name}" for name in sweeping.BASELINES}
-    app.get_by_key("baseline_top-quality").click().run()
+    # baselines are added where the method varies
+    assert "Vary *Method* to add baselines" in captions(app)
+    app.get_by_key("vary").set_value("estimator").run()
+    app.multiselect(key="sweep_values_estimator").set_value(["top-quality"]).run()
+    app.get_by_key("start_sweep").click().run()
     worker().find(job.key).wait(LONG)
-    app.run()
+    app.get_by_key("vary").set_value(kinds.LAMBDA).run()
     (added,) = (run for run in store.list() if run.config.selection.estimator == "top-quality")
     assert added.config.selection.objective == "pairwise" and added.id in drawn(app)
-    assert not any(button.key == "baseline_top-quality" for button in app.button)
+    assert "to add baselines" not in captions(app)
 
 
 def test_a_stopped_sweep_keeps_its_points(page, opened, store, monkeypatch):

@@ -1,15 +1,16 @@
-"""Next to the frontier and the sweeps: what to sweep, Start, its progress with a Stop, and the baselines."""
+"""The form of the page Frontier: what varies, over which values, the settings that all its runs share, and Start."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import streamlit as st
 
 from datamask import catalogue
-from datamask.analyses.frontier import sweeping, tables
+from datamask.analyses.frontier import sweeping
 from datamask.config import CorpusConfig, SelectionConfig
 from datamask.dashboard.data.openings import OpenCorpus
 from datamask.dashboard.drawing import words
@@ -20,92 +21,201 @@ from datamask.dashboard.workspace.current import Current
 from datamask.errors import DatamaskError
 from datamask.options import OPTIONS
 from datamask.runs.store import Run
-from datamask.runs.varying import Plan, Point
+from datamask.runs.varying import Plan, Point, points
 from datamask.work.worker import worker
 
-COUNTS = (5, 11, 21, 41)
 QUICK = "pairwise"
 """Solved within seconds, and its unreachable side is proved."""
 
 COPIES = {"none": "Keep all", "exact": "Keep the best one"}
+QUICK_STEPS, PAPER_STEPS = 200, 1000
+"""Update steps of a run that learns masks, and of one in a preset, unless another number is asked for."""
 
 SWEEPING = background.Look("stop_sweep", beneath=True, every=1.0)
 
 
 @dataclass(frozen=True)
-class Shared:
-    """What all of them ask for first: objectives, ratio and what to do with copies."""
+class Asked:
+    """What the form says.
 
+    Attributes:
+        word: what varies, of `kinds`. objectives: of the runs.
+        options: ratio and duplicates, as options of a selection; without what varies.
+        plans: to be computed; empty where the settings contradict each other, which is then said.
+        arms: name -> points of the arms of a preset, else empty.
+    """
+
+    word: str
     objectives: tuple[str, ...]
-    ratio: float
-    collapse: str
-
-    @property
-    def options(self) -> dict:
-        """As options of a selection."""
-        return {"select_ratio": self.ratio, "collapse": self.collapse}
+    options: Mapping[str, Any]
+    plans: list[Plan]
+    arms: Mapping[str, Sequence[Point]] = field(default_factory=dict)
 
 
-def shared(opened: OpenCorpus, several: bool, current: Current | None, without: Sequence[str] = ()) -> Shared:
-    """The controls that all views have.
+def form(opened: OpenCorpus, current: Current | None, word: str) -> Asked:
+    """Draw the controls; what they say.
 
     Args:
-        several: whether more than one objective may be chosen.
-        current: what the page shows. Its objective is chosen until a person chooses, so that the curve goes through
-            this selection. One alone: a second takes as long again, and is one press away.
-        without: options that are not asked for here, because they vary; they have their default.
+        current: what the page shows; its objective is chosen first. word: what varies, of `kinds`.
+    """
+    given = "" if word in kinds.PRESETS else _values(word)
+    objectives, options = _objectives(current, word), _shared(word)
+    learning: dict[str, Any] = {}
+    along = word in (kinds.LAMBDA, kinds.PARTS)
+    seeds = 1
+    if not along:
+        method = _method(kinds.methods(word))
+        if method != catalogue.AUTO:
+            learning["estimator"] = method
+        seeds, steps = _numbers(word, method, given if word == "objective" else objectives)
+        if steps is not None:
+            learning["n_epochs"] = steps
+        learning["lamb"] = st.slider("Balance λ", 0.0, 1.0, 0.5, step=0.05, key="sweep_lamb", persist_state="session")
+    arms_: dict[str, tuple[Point, ...]] = {}
+    plans: list[Plan] = []
+    try:
+        if word in kinds.PRESETS:
+            arms_ = arms(word, {**options, **learning}, objectives, seeds) if objectives else {}
+            # arms may share a setting, which is done once
+            spanned: Iterable[Point] = {point.selection: point for arm in arms_.values() for point in arm}.values()
+        else:
+            spanned = _spanned(word, given, {**options, **learning}, objectives, seeds)
+        parts = sweeping.slices(opened.config, len(opened.corpus)) if word == kinds.PARTS else {"": opened.config}
+        plans = plans_of(spanned, parts)
+    except DatamaskError as error:
+        st.error(words.sentence(error), icon=":material/error:")
+    return Asked(word, objectives, options, plans, arms_)
+
+
+def _spanned(
+    word: str, given: str | Sequence[str], options: Mapping[str, Any], objectives: Sequence[str], seeds: int
+) -> Iterable[Point]:
+    name, values = kinds.LAMBDA if word == kinds.PARTS else word, kinds.values_of(word, given)
+    for objective in objectives:
+        one = {} if word == "objective" else {"objective": objective}
+        yield from points({**options, **one}, [(name, kinds.fitting(word, values, objective))], seeds)
+
+
+def plans_of(spanned: Iterable[Point], parts: Mapping[str, CorpusConfig]) -> list[Plan]:
+    """A plan per objective and ratio, so that each has a name that says them, for each part of the corpus."""
+    groups: dict[str, list[Point]] = {}
+    for point in spanned:
+        groups.setdefault(sweeping.plan_name(point), []).append(point)
+    return [
+        Plan(corpus, tuple(group), f"{name}, {part}" if part else name)
+        for part, corpus in parts.items()
+        for name, group in groups.items()
+    ]
+
+
+def arms(
+    preset: str, options: Mapping[str, Any], objectives: Sequence[str], seeds: int
+) -> dict[str, tuple[Point, ...]]:
+    """Return the points of each arm of a preset, without arms whose pruning leaves too few rows to select from.
+
+    Args:
+        preset: of `kinds.PRESETS`. options: as of `SelectionConfig.from_options`; an arm overrides them.
+        objectives: of the arms that are repeated; the first is that of the others.
+        seeds: runs of an arm whose method is random.
+    """
+    plain = {name: value for name, value in options.items() if name not in ("estimator", "n_epochs")}
+    made = {}
+    for name, levels in kinds.PRESETS[preset].arms.items():
+        if float(levels.get("prune", 0.0)) > 0.99 - options.get("select_ratio", 0.3):
+            continue
+        for objective in objectives if "{}" in name else objectives[:1]:
+            given = {**(plain if "estimator" in levels else options), "objective": objective, **levels}
+            made[name.format(objective)] = points(given, [(level, (value,)) for level, value in levels.items()], seeds)
+    return made
+
+
+# -- controls ----------------------------------------------------------------------------------------------------------
+
+
+def _values(word: str) -> str | Sequence[str]:
+    """The values to vary over, as typed or chosen."""
+    key, choices = f"sweep_values_{word}", kinds.choices(word)
+    if choices:
+        return st.multiselect(
+            "Values",
+            choices,
+            default=kinds.CHOSEN.get(word, choices),
+            format_func=_namer(word),
+            key=key,
+            persist_state="session",
+        )
+    return st.text_input(
+        "Values",
+        kinds.VALUES[word],
+        key=key,
+        persist_state="session",
+        help="Values separated by commas, or START:STOP:COUNT, such as 0:1:11.",
+    )
+
+
+def _namer(word: str) -> Callable[[str], str]:
+    if word == "objective":
+        return _objective
+    return _estimator if word == "estimator" else OPTIONS[word].shown
+
+
+def _objective(name: str) -> str:
+    # what stands in brackets would be cut off in the narrow column
+    return outcome.objective_choice(name).partition(" (")[0]
+
+
+def _estimator(name: str) -> str:
+    return "Automatic" if name == catalogue.AUTO else catalogue.estimator(name).label
+
+
+def _objectives(current: Current | None, word: str) -> tuple[str, ...]:
+    """The objectives; that of the current selection until a person chooses, so that the curve goes through it.
+
+    One alone: a second takes as long again, and is one press away. A figure over time and curves of parts have one.
     """
     names = [entry.name for entry in catalogue.OBJECTIVES]
+    if word == "objective":
+        return (names[0],)
     started = "" if current is None else current.workspace.settings.objective
-    started = started if started in names else QUICK  # a sum of objectives has no curve here
-    about = "Each objective has its own 0 % and 100 %."
-    if "objective" in without:
-        chosen = [names[0]]
-    elif several:
-        if "frontier_objectives" not in st.session_state:
-            st.session_state["frontier_objectives"] = [started]
-        chosen = st.pills(
-            "Diversity objectives",
-            names,
-            selection_mode="multi",
-            persist_state="session",
-            key="frontier_objectives",
-            wrap=True,
-            help=about,
-            # what stands in brackets would be cut off in the narrow column
-            format_func=lambda name: outcome.objective_choice(name).partition(" (")[0],
-        )
-    else:
-        remembered = [name for name in st.session_state.get("frontier_objectives", []) if name in names]
-        first = names.index((remembered or [started])[0])
-        chosen = [
-            st.selectbox(
-                "Diversity objective",
-                names,
-                first,
-                key=f"frontier_objective_{len(names)}",
-                help=about,
-                format_func=outcome.objective_choice,
+    if "frontier_objectives" not in st.session_state:
+        # a sum of objectives has no curve here
+        st.session_state["frontier_objectives"] = [started if started in names else QUICK]
+    several = word == "single" or not (word in kinds.PRESETS or word == kinds.PARTS)
+    chosen = st.pills(
+        "Diversity objectives",
+        names,
+        selection_mode="multi",
+        persist_state="session",
+        key="frontier_objectives",
+        wrap=True,
+        help="Each objective has its own 0 % and 100 %.",
+        format_func=_objective,
+    )
+    if not several and len(chosen) > 1:
+        st.caption(f"Drawn for the first alone: {_objective(chosen[0])}.")
+    return tuple(chosen if several else chosen[:1])
+
+
+def _shared(word: str) -> dict[str, Any]:
+    """Ratio and duplicates, without what varies."""
+    options: dict[str, Any] = {}
+    if word != "select_ratio":
+        options["select_ratio"] = float(
+            st.number_input(
+                "Select ratio",
+                0.0001,
+                0.9999,
+                0.3,
+                step=0.05,
+                format="%.4g",
+                key="ratio",
+                bind="query-params",
                 persist_state="session",
+                help="Each ratio has its own 0 % and 100 %.",
             )
-        ]
-    share = 0.3
-    if "select_ratio" not in without:
-        share = st.number_input(
-            "Select ratio",
-            0.0001,
-            0.9999,
-            0.3,
-            step=0.05,
-            format="%.4g",
-            key="ratio",
-            bind="query-params",
-            persist_state="session",
-            help="Each ratio has its own 0 % and 100 %.",
         )
-    collapse = "none"
-    if "collapse" not in without:
-        collapse = st.selectbox(
+    if word != "collapse":
+        options["collapse"] = st.selectbox(
             "Exact duplicates",
             tuple(COPIES),
             key="frontier_copies",
@@ -113,50 +223,57 @@ def shared(opened: OpenCorpus, several: bool, current: Current | None, without: 
             format_func=COPIES.__getitem__,
             help=OPTIONS["collapse"].help,
         )
-    return Shared(tuple(chosen), float(share), collapse)
+    return options
 
 
-def lambda_points(settings: Shared) -> tuple[Point, ...]:
-    """The control of a sweep over lambda, and its points."""
-    count = st.select_slider(
-        "Number of λ values",
-        COUNTS,
-        11,
-        key="frontier_count",
+def _method(methods: Sequence[str]) -> str:
+    """The method; automatic where it is what varies."""
+    if not methods:
+        return catalogue.AUTO
+    key = f"sweep_method_{'_'.join(methods)}"
+    return st.selectbox("Method", methods, format_func=_estimator, key=key, persist_state="session")
+
+
+def _numbers(word: str, method: str, objectives: Sequence[str]) -> tuple[int, int | None]:
+    """Seeds, where some run depends on them, and steps where masks are learned."""
+    if word == "seed" or not kinds.seeded(word, method, objectives):
+        return 1, None
+    left, right = st.columns(2)
+    seeds = left.number_input(
+        "Seeds",
+        1,
+        10,
+        3,
+        key="sweep_seeds",
         persist_state="session",
-        help="Evenly spaced from 0 to 1. Stored runs are not solved again.",
+        help="Repeats each value with other random numbers. A method without random numbers runs once.",
     )
-    return sweeping.along_lambda(settings.objectives, sweeping.lambdas(count), **settings.options)
+    if word == "n_epochs" or not kinds.draws_masks(method):
+        return int(seeds), None
+    steps = right.number_input(
+        "Steps",
+        10,
+        100_000,
+        PAPER_STEPS if word in kinds.PRESETS else QUICK_STEPS,
+        step=100,
+        key="preset_steps" if word in kinds.PRESETS else "sweep_steps",
+        persist_state="session",
+        help="The paper uses 5,000.",
+    )
+    return int(seeds), int(steps)
 
 
-def planned(plans: Callable[[], list[Plan]]) -> list[Plan]:
-    """What `plans` gives; none where the settings contradict each other, which is said."""
-    try:
-        return plans()
-    except DatamaskError as error:
-        st.error(words.sentence(error), icon=":material/error:")
-        return []
+# -- starting ----------------------------------------------------------------------------------------------------------
 
 
-def start(
-    opened: OpenCorpus,
-    runs: Sequence[Run],
-    plans: Sequence[Plan],
-    vary: str,
-) -> None:
-    """What the sweep will cost and its Start button, or its progress where one is under way.
-
-    Args:
-        plans: one per corpus; empty: something is missing, which was said.
-        vary: what it varies, of `kinds`.
-    """
-    fingerprint = opened.corpus.fingerprint
-    key = sweeping.key_of(fingerprint)
+def start(opened: OpenCorpus, runs: Sequence[Run], asked: Asked) -> None:
+    """What the sweep will cost and its Start button, or its progress where one is under way."""
+    key = sweeping.key_of(opened.corpus.fingerprint)
     if background.under_way(key, SWEEPING):
         return
-    count = sum(len(plan.points) for plan in plans)
+    count = sum(len(plan.points) for plan in asked.plans)
     if count:
-        sentence, count = price(opened, runs, plans)
+        sentence, count = price(opened, runs, asked.plans)
         st.markdown(sentence)
     st.button(
         "Start the sweep",
@@ -165,8 +282,8 @@ def start(
         width="stretch",
         key="start_sweep",
         disabled=not count,
-        on_click=begin,
-        args=(opened, plans, vary),
+        on_click=_begin,
+        args=(opened, asked),
     )
     background.ending(key, "Stopped. Finished points are kept; Start continues.")
     job = worker().find(key)
@@ -174,64 +291,13 @@ def start(
         st.warning(f"A point failed: {words.sentence(job.result)}")
 
 
-def begin(opened: OpenCorpus, plans: Sequence[Plan], vary: str = kinds.LAMBDA) -> None:
-    """Start a sweep on the open corpus, or join the one under way."""
-    sweeping.start(session.runs_dir(), opened.corpus.fingerprint, plans, vary)
+def _begin(opened: OpenCorpus, asked: Asked) -> None:
+    sweeping.start(session.runs_dir(), opened.corpus.fingerprint, asked.plans, asked.word)
 
 
 def working(opened: OpenCorpus) -> bool:
     """Whether a sweep is under way on the open corpus."""
     return background.working(sweeping.key_of(opened.corpus.fingerprint))
-
-
-def plan_of(opened: OpenCorpus, points: Sequence[Point]) -> list[Plan]:
-    """One plan per objective and ratio, so that each has a name that says them."""
-    groups: dict[str, list[Point]] = {}
-    for point in points:
-        groups.setdefault(sweeping.plan_name(point), []).append(point)
-    return [Plan(opened.config, tuple(group), name) for name, group in groups.items()]
-
-
-def baselines(opened: OpenCorpus, survey: tables.Survey, settings: Shared) -> None:
-    """Buttons for the baselines that the picture still lacks, for the chosen objectives and ratio."""
-    have = {
-        (spot.settings.objective, spot.settings.estimator)
-        for spot in survey.named
-        if spot.settings.select_ratio == settings.ratio and spot.settings.collapse == settings.collapse
-    }
-    missing = [
-        name
-        for name in sweeping.BASELINES
-        if any(
-            (objective, name) not in have and catalogue.estimator(name).selects_by(objective)
-            for objective in settings.objectives
-        )
-    ]
-    if not missing or not settings.objectives:
-        return
-    with st.popover(
-        "Add a baseline",
-        icon=":material/add:",
-        width="stretch",
-    ):
-        for name in missing:
-            entry = catalogue.estimator(name)
-            st.button(
-                entry.label.removesuffix(" (baseline)"),
-                key=f"baseline_{name}",
-                width="stretch",
-                disabled=working(opened),
-                on_click=_add_baseline,
-                args=(opened, name, settings),
-            )
-
-
-def _add_baseline(opened: OpenCorpus, name: str, settings: Shared) -> None:
-    try:
-        points = sweeping.baselines([name], settings.objectives, **settings.options)
-        sweeping.start(session.runs_dir(), opened.corpus.fingerprint, plan_of(opened, points))
-    except DatamaskError as error:
-        st.session_state["trouble"] = str(error)
 
 
 def price(opened: OpenCorpus, runs: Sequence[Run], plans: Sequence[Plan]) -> tuple[str, int]:

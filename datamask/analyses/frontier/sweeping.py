@@ -11,12 +11,8 @@ import functools
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-
-from datamask import catalogue
-from datamask.config import CorpusConfig, SelectionConfig
+from datamask.config import CorpusConfig
 from datamask.dashboard.drawing import words
 from datamask.dashboard.drawing.signs import Sign
 from datamask.dashboard.runs import outcome
@@ -30,49 +26,11 @@ from datamask.work.lanes import Priority
 from datamask.work.pace import TELLING_RUNS, RunPace
 from datamask.work.worker import worker
 
-BASELINES = ("random", "top-quality", "soft-quality", "cluster-balanced", "greedy", "semdedup")
-
 SLICES = (8, 4)
 """Parts of the corpus that the transfer check looks at, beside the whole."""
 
 LEAST_ROWS = 200
 """A slice with fewer rows says nothing."""
-
-
-def lambdas(count: int) -> tuple[float, ...]:
-    """So many lambdas from 0 to 1, both included, even."""
-    return tuple(float(round(lamb, 6)) for lamb in np.linspace(0, 1, count))
-
-
-def along_lambda(objectives: Sequence[str], values: Sequence[float], **options: Any) -> tuple[Point, ...]:
-    """A point per objective and lambda, neighbours in lambda beside each other.
-
-    Args:
-        options: of all points, as for `SelectionConfig.from_options`.
-
-    Raises:
-        OptionError: an option does not hold.
-    """
-    points = []
-    for objective in objectives:
-        points += [
-            Point((("lamb", lamb),), SelectionConfig.from_options(objective=objective, **options, lamb=lamb))
-            for lamb in values
-        ]
-    return tuple(points)
-
-
-def baselines(names: Sequence[str], objectives: Sequence[str], **options: Any) -> tuple[Point, ...]:
-    """A point per baseline and objective that it can select by, under which it is measured."""
-    return tuple(
-        Point(
-            (("estimator", name),),
-            SelectionConfig.from_options(**{**options, "objective": objective, "estimator": name}),
-        )
-        for objective in objectives
-        for name in names
-        if catalogue.estimator(name).selects_by(objective)
-    )
 
 
 def slices(corpus: CorpusConfig, n: int) -> dict[str, CorpusConfig]:

@@ -21,7 +21,7 @@ from datamask.config import LEARNER_OPTIONS, SelectionConfig
 from datamask.dashboard.drawing import words
 from datamask.dashboard.runs import outcome
 from datamask.dashboard.tradeoff.geometry import HalfPlane, price
-from datamask.dashboard.tradeoff.spots import FREE, TOLERANCE, Spot, spot_of
+from datamask.dashboard.tradeoff.spots import FREE, Spot, spot_of
 from datamask.runs.store import Run
 
 
@@ -185,12 +185,6 @@ def on_one_axis(lines: Sequence[Line]) -> list[Line]:
     return kept
 
 
-def at_least(line: Line, quality: float) -> Spot | None:
-    """The most diverse run of a curve that keeps at least this share of the attainable quality; None: none does."""
-    enough = [spot for spot in line.spots if spot.quality >= quality - TOLERANCE]
-    return max(enough, key=lambda spot: spot.diversity, default=None)
-
-
 def price_words(spot: Spot) -> str:
     """The slope at a point as a sentence."""
     if not spot.priced:
@@ -201,35 +195,6 @@ def price_words(spot: Spot) -> str:
         return "At λ 0 only diversity counts; the first percent of quality is almost free."
     amount = f"{price(spot.lamb):.2g}" if price(spot.lamb) < 9.95 else f"{price(spot.lamb):.0f}"
     return f"+1 % quality costs {amount} % diversity here."
-
-
-def keeps_words(line: Line, spot: Spot) -> str:
-    """What a point keeps, against the curve's most diverse point."""
-    most = max(line.spots, key=lambda other: other.diversity)
-    cost = most.diversity - spot.diversity
-    beginning = f"λ {spot.lamb:g} has quality {words.percent(spot.quality, 1)}"
-    if spot is most:
-        return f"{beginning} and is the most diverse point of this curve."
-    return (
-        f"{beginning} and costs {100 * cost:.1f} % diversity against λ {most.lamb:g}, the most diverse point of "
-        "this curve."
-    )
-
-
-def below_random_words(quality: float, diversity: float) -> str:
-    """The warning that a proposed selection is worse than a random one on a term; empty where it is not.
-
-    Args:
-        quality, diversity: shares of the attainable gain: a random selection of that size has 0 of both.
-    """
-    below = [name for name, share in (("quality", quality), ("diversity", diversity)) if share < -TOLERANCE]
-    if not below:
-        return ""
-    way_out = {"diversity": "choose a smaller λ.", "quality": "choose a larger λ."}
-    return (
-        f"Its {' and its '.join(below)} {('is' if len(below) == 1 else 'are')} below a random selection of the "
-        f"same size: {way_out[below[0]] if len(below) == 1 else 'random has more of both.'}"
-    )
 
 
 def proof_words(spot: Spot) -> str:

@@ -1,9 +1,8 @@
-"""What the Plotly figures of the pages share: ground and axes, a key above, bands, lines across, words, hover texts.
+"""What the Plotly figures of the pages share: ground and axes, bands, lines across, words, hover texts.
 
-These figures stand still: nothing in them is dragged or zoomed, and the wheel scrolls the page. Their key stands above
-them as HTML (`legend.key_of`), because Plotly's own takes its room from the plotting area: it names the traces with
-``showlegend``. Plotly reads marks such as ``<b>`` in all text, so whatever letters come from a corpus or a run pass
-`plain`, `cut` or `hover`.
+These figures stand still: nothing in them is dragged or zoomed, and the wheel scrolls the page. Their legend names the
+traces with ``showlegend``, which no trace has by itself. Plotly reads marks such as ``<b>`` in all text, so whatever
+letters come from a corpus or a run pass `plain`, `cut` or `hover`.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ def figure(
         across, up: its axes, of `axis`.
         height: of the whole figure, in pixels.
         dark: whether the page's ground is dark.
-        margin: pixels at ``l, r, t, b`` where they are not the house's; axes and key make themselves more room.
+        margin: pixels at ``l, r, t, b`` where they are not the house's; axes and legend make themselves more room.
     """
     return go.Figure(
         layout={
@@ -54,7 +53,7 @@ def figure(
             "hoverdistance": 24,
             "dragmode": False,
             "barmode": "overlay",
-            "showlegend": False,
+            "showlegend": True,
         }
     )
 
@@ -154,21 +153,21 @@ def faded(color: str, opacity: float) -> str:
     return f"rgba({red},{green},{blue},{opacity:g})"
 
 
+def area(
+    drawn: go.Figure, x: Sequence[float] | np.ndarray, y: Sequence[float] | np.ndarray, fill: str, **look: Any
+) -> None:
+    """A filled outline without a border, which the pointer passes through."""
+    line = {"width": 0}
+    drawn.add_trace(
+        go.Scatter(x=x, y=y, mode="lines", line=line, fill="toself", fillcolor=fill, hoverinfo="skip", **look)
+    )
+
+
 def band(drawn: go.Figure, x: pd.Series, low: pd.Series, high: pd.Series, fill: str) -> None:
     """The area between two curves, behind what is drawn after it."""
     there = np.asarray(x, float)
-    drawn.add_trace(
-        go.Scatter(
-            x=np.concatenate([there, there[::-1]]),
-            y=np.concatenate([np.asarray(low, float), np.asarray(high, float)[::-1]]),
-            mode="lines",
-            line={"width": 0},
-            fill="toself",
-            fillcolor=fill,
-            hoverinfo="skip",
-            showlegend=False,
-        )
-    )
+    around = np.concatenate([np.asarray(low, float), np.asarray(high, float)[::-1]])
+    area(drawn, np.concatenate([there, there[::-1]]), around, fill)
 
 
 def error_bar(

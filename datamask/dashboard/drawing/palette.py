@@ -104,6 +104,8 @@ def template(dark: bool = False):
         "automargin": True,
     }
     return go.layout.Template(
+        # of many traces a legend names a few, which say so
+        data={"scatter": [{"showlegend": False}], "bar": [{"showlegend": False}]},
         layout={
             "font": {"family": "Source Sans, Source Sans Pro, sans-serif", "size": 13, "color": tone.text},
             "paper_bgcolor": "rgba(0,0,0,0)",
@@ -114,12 +116,20 @@ def template(dark: bool = False):
             "yaxis": axis,
             "margin": {"l": 8, "r": 8, "t": 32, "b": 8},
             "separators": ".,",
-            "legend": {"orientation": "h", "yanchor": "bottom", "y": 1.0, "x": 0, "title": {"text": ""}},
+            "legend": {
+                "orientation": "h",
+                "yanchor": "bottom",
+                "y": 1.0,
+                "x": 0,
+                "title": {"text": ""},
+                "itemclick": False,
+                "itemdoubleclick": False,
+            },
             "hoverlabel": {
                 "bgcolor": tone.raised,
                 "bordercolor": tone.grid,
                 "font": {"color": tone.text},
                 "align": "left",
             },
-        }
+        },
     )

@@ -84,6 +84,7 @@ LABELS: dict[str, str] = {
 """By the word in the address, what the menu calls it."""
 
 VALUES = {
+    LAMBDA: "0:1:11",
     "select_ratio": "0.05, 0.1, 0.2, 0.3, 0.5",
     "n_rollout": "8, 32, 128",
     PARTS: "0:1:11",

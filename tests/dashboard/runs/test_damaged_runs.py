@@ -16,10 +16,10 @@ import pytest
 
 from datamask.analyses.comparison import tables as comparison
 from datamask.analyses.curves import tables as curves
+from datamask.analyses.frontier import series
 from datamask.analyses.frontier import tables as frontier
 from datamask.analyses.report import page
 from datamask.analyses.report.sentence import sentence
-from datamask.analyses.sweeps import series, tables
 from datamask.cli import main
 from datamask.config import CorpusConfig, RunConfig, SelectionConfig
 from datamask.dashboard.runs import candidates, listing, outcome, provenance, runs_table
@@ -111,7 +111,7 @@ def look(root: Path) -> None:
     listing.tags_of(runs), listing.matching(runs, "a"), frontier.survey(runs, fingerprint)
     for option in ("select_ratio", "n_rollout"):
         for one in series.stored(runs, fingerprint, option):
-            tables.ends(one), tables.curves(one)
+            series.ends(one), series.curves(one)
     candidates.candidates(runs, fingerprint)
     if len(runs) > 1:
         comparison.load(runs, ROWS)

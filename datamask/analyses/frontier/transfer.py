@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from datamask.analyses.frontier.series import shared
 from datamask.analyses.frontier.tables import Line
-from datamask.analyses.sweeps.series import shared
 from datamask.config import CorpusConfig, SelectionConfig
 from datamask.dashboard.tradeoff.spots import FREE, Spot, spot_of
 from datamask.errors import DatamaskError

@@ -1,0 +1,425 @@
+"""The picture of the page Frontier, live while a sweep runs: curves along λ, or what another setting changes.
+
+Beside it stands the chosen point with its price, and a table of all points, whose rows choose a point too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pandas as pd
+import streamlit as st
+from plotly import graph_objects as go
+
+from datamask.analyses.frontier import chart as charts
+from datamask.analyses.frontier import form_panel, series, sweep_chart, sweeping, tables, transfer
+from datamask.analyses.frontier.chart import Here
+from datamask.analyses.frontier.form_panel import Asked
+from datamask.analyses.frontier.series import Series
+from datamask.analyses.frontier.tables import Line, Survey
+from datamask.config import SelectionConfig
+from datamask.dashboard.data.openings import OpenCorpus
+from datamask.dashboard.drawing import words
+from datamask.dashboard.runs import listing
+from datamask.dashboard.runs import sweep_kinds as kinds
+from datamask.dashboard.shell import session
+from datamask.dashboard.shell import tables as heights
+from datamask.dashboard.shell import view as views
+from datamask.dashboard.shell.plots import plot
+from datamask.dashboard.tradeoff import lambda_points
+from datamask.dashboard.tradeoff.ends import other_version
+from datamask.dashboard.tradeoff.spots import Spot
+from datamask.dashboard.workspace.current import Current
+
+MOST_LINES = 6
+"""Curves drawn unless more are chosen: as many as can be told apart."""
+
+ROWS_AT_ONCE = 12
+
+HEIGHT = 600
+PHONE = f"""<style>
+@media (max-width: 700px) {{
+.st-key-frontier_place {{overflow: hidden}}
+div:has(> .st-key-frontier_place) {{flex: none; height: min({HEIGHT}px, 100vw)}}
+}}
+</style>"""
+"""Both axes have one scale, so that the picture is no higher than a narrow window is wide."""
+
+CHOSEN = "frontier_run_chosen"
+"""Of the session: a point was chosen, and the rest of the page does not know yet."""
+
+OWN_ENDS = ("select_ratio", "prune", "collapse")
+"""Options of which every value has another random and another best selection."""
+
+CONFIG = {"displaylogo": False, "scrollZoom": True, "modeBarButtonsToRemove": ["autoScale2d", "lasso2d", "select2d"]}
+
+
+def show(opened: OpenCorpus, asked: Asked, current: Current | None) -> None:
+    """Draw it in a fragment; while a sweep runs, points appear as they are done.
+
+    Args:
+        asked: what the form says. current: what the page shows; its selection gets a dot where it is no stored run.
+    """
+    st.session_state.pop(CHOSEN, None)  # all of the page is being drawn
+    with st.container(key="live_frontier"):
+        st.fragment(_draw, run_every=1.5 if form_panel.working(opened) else None)(opened.key, asked, current)
+
+
+def _draw(key: str, asked: Asked, current: Current | None) -> None:
+    opening = session.all_openings().get(key)
+    opened = opening.opened if opening is not None else None
+    if opened is None:
+        st.rerun()
+    picture, side = st.columns([1.6, 1], gap="medium")
+    if asked.word == kinds.LAMBDA:
+        drawn = _frontier(opened, current, picture, side)
+    elif asked.word == kinds.PARTS:
+        drawn = _parts(opened, asked, picture, side)
+    else:
+        drawn = _sweep(opened, asked, picture, side)
+    if not drawn:
+        with picture:
+            _nothing_yet(asked, form_panel.working(opened))
+    if st.session_state.pop(CHOSEN, False):
+        st.rerun()  # the links of the menu, which stands outside of the fragment, name the run of the address
+
+
+def _nothing_yet(asked: Asked, working: bool) -> None:
+    """What will be seen here."""
+    with st.container(border=True):
+        if working:
+            st.subheader("The first point is being solved", anchor=False)
+            st.caption("Points appear as they are solved.")
+        elif asked.word == kinds.LAMBDA:
+            st.subheader("No run on this corpus yet", anchor=False)
+            st.markdown(
+                "Each point is a **selection**.\n\n- λ moves along the curve, from diversity alone (0) to quality "
+                "alone (1). The slope is the **price** of quality in diversity.\n- **No selection can reach** the gray "
+                "area, as proved.\n\nPress **Start the sweep**."
+            )
+        else:
+            st.subheader("No stored sweep of this kind", anchor=False)
+            needs = "The chart appears when runs of two values have finished."
+            if asked.word == kinds.PARTS:
+                needs = "Shows whether a λ chosen on an eighth or a quarter of the rows holds for all of them."
+            st.markdown(f"{needs} Press **Start the sweep**.")
+
+
+# -- along λ -----------------------------------------------------------------------------------------------------------
+
+
+def _frontier(opened: OpenCorpus, current: Current | None, picture, side) -> bool:
+    stored = tables.survey(listing.runs_on(session.store(), opened), opened.corpus.fingerprint)
+    if not stored.lines and not stored.named:
+        return False
+    names = tables.line_names(stored.lines)
+    with picture:
+        chosen = _shown(stored, names)
+        lines = tables.on_one_axis(chosen)
+    named = tables.named_for(stored, lines) or (list(stored.named) if not lines else [])
+    line, spot = _current(lines, named)
+    with picture:
+        st.html(PHONE)
+        _plot(lines, named, names, line, spot, _here(current, lines))
+        st.caption(" ".join(_notes(lines, named, line)))
+        for other in (other for other in chosen if other not in lines):
+            kept = next(line for line in lines if line.spots[0].ends.clash(other.spots[0].ends))
+            name, drawn = (words.plain(names[curve.key], 120) for curve in (other, kept))
+            st.caption(f"**{name}** is not drawn: {other_version(drawn)}.")
+    with side:
+        if spot is not None:
+            _of_spot(line, spot, names)
+        _points(tables.table(lines, named), spot)
+    return True
+
+
+def _shown(stored: Survey, names: dict[str, str]) -> list[Line]:
+    """The curves to draw; a menu where there is a choice."""
+    if len(stored.lines) < 2:
+        return list(stored.lines)
+    curves = [line for line in stored.lines if len(line.lambdas) > 1] or list(stored.lines)
+    default = [line.key for line in curves[:MOST_LINES]]
+    with st.popover("Curves", icon=":material/stacked_line_chart:"):
+        # another set of curves is another menu: a new curve must not stay hidden behind an old choice
+        chosen = st.pills(
+            "Curves",
+            list(names),
+            selection_mode="multi",
+            default=default,
+            format_func=names.__getitem__,
+            persist_state="session",
+            wrap=True,
+            key=f"frontier_lines_{'_'.join(sorted(default))}",
+            help="A curve joins runs that differ only in λ and seed.",
+        )
+    return [line for line in stored.lines if line.key in chosen]
+
+
+def _current(lines: Sequence[Line], named: Sequence[Spot]) -> tuple[Line | None, Spot | None]:
+    """The point of the current run, else the middle of the first curve, with its curve."""
+    run_id = views.now().run
+    for line in lines:
+        for spot in line.spots:
+            if spot.run_id == run_id:
+                return line, spot
+    for spot in named:
+        if spot.run_id == run_id:
+            return None, spot
+    if not lines:
+        return None, None
+    return lines[0], min(lines[0].spots, key=lambda other: abs(other.lamb - 0.5))
+
+
+def _of_spot(line: Line | None, spot: Spot, names: dict[str, str]) -> None:
+    title = f"λ {spot.lamb:g}" if line is not None else spot.label
+    where = names[line.key] if line is not None else ""
+    with st.container(border=True, gap="small"):
+        st.markdown(f"**{words.plain(title, 60)}**" + (f"  \n:gray[{words.plain(where, 120)}]" if where else ""))
+        # beside each other where both are whole, else below each other: half a number is none
+        with st.container(horizontal=True, gap="medium"):
+            for label, share, raw in (
+                ("Quality", spot.quality, f"Mean quality score: {words.value(spot.raw_quality)}."),
+                ("Diversity", spot.diversity, f"Unscaled value: {words.value(spot.raw_diversity)}."),
+            ):
+                st.metric(label, words.percent(share), width="content", help=raw)
+        price = tables.price_words(spot)
+        if price:
+            st.markdown(price, help="The slope of the dotted tangent. Each further percent costs more.")
+        proved = tables.proof_words(spot)
+        if proved:
+            st.caption(proved)
+        parameters = views.address_of_run(spot.run_id)
+        with st.container(gap=None):
+            st.page_link("app.py", label="Show on the map", icon=":material/scatter_plot:", query_params=parameters)
+            st.page_link("pages/export.py", label="Export", icon=":material/download:", query_params=parameters)
+            st.page_link("pages/runs.py", label="Open the run", icon=":material/tune:", query_params=parameters)
+
+
+def _points(table: pd.DataFrame, spot: Spot | None, *, pressed: bool = True) -> None:
+    """All points; a row that is ticked is chosen, as a point that is clicked."""
+    # one choice a table: after another point was clicked, no row of an earlier one stays ticked
+    key = f"frontier_table_{spot.run_id if spot else ''}"
+    share = st.column_config.NumberColumn(format="%.1f %%", width=64)
+
+    def ticked() -> None:
+        rows = st.session_state[key].selection.rows
+        if rows:
+            _choose(str(table["run_id"].iloc[rows[0]]))
+
+    order = ["λ", "quality", "diversity", "gap", "curve", "mean quality", "seconds"]
+    if table["curve"].nunique() > 1:
+        order.insert(0, order.pop(4))
+    st.dataframe(
+        table.drop(columns="run_id"),
+        hide_index=True,
+        lazy=False,
+        height=heights.height(len(table), ROWS_AT_ONCE),
+        key=key,
+        on_select=ticked if pressed else "ignore",
+        selection_mode="single-row",
+        column_order=order
+        if table["curve"].nunique() == 1
+        else ["curve", *(name for name in order if name != "curve")],
+        alt="All points of the picture",
+        column_config={
+            "curve": st.column_config.TextColumn(width=132),
+            "λ": st.column_config.NumberColumn(format="%.4g", width=42),
+            "quality": share,
+            "diversity": share,
+            "gap": st.column_config.NumberColumn("gap", format="%.2f %%", width=60),
+            "mean quality": st.column_config.NumberColumn("mean quality score", format="%.4g"),
+            "seconds": st.column_config.NumberColumn(format="%.2f", width="small"),
+        },
+    )
+
+
+def _choose(run_id: str) -> None:
+    """Make a point's run the current one."""
+    st.session_state[CHOSEN] = True
+    views.choose_run(run_id)
+
+
+def _clicked() -> None:
+    event = st.session_state.get("frontier_chart")
+    points = event.selection.points if event else []
+    ids = [point.get("customdata") for point in points]
+    run_id = next((custom[0] if isinstance(custom, list) else custom for custom in ids if custom), None)
+    if run_id:
+        _choose(str(run_id))
+
+
+def _here(current: Current | None, lines: Sequence[Line]) -> Here | None:
+    """The current selection, where it is no stored run and of the problem of a curve that is drawn."""
+    selection = None if current is None else current.selection
+    if selection is None or selection.run is not None or selection.quality is None or selection.diversity is None:
+        return None
+    problem = lambda_points.settings_of(selection.settings)
+    if all(lambda_points.settings_of(line.settings) != problem for line in lines):
+        return None
+    return Here(selection.name, selection.quality, selection.diversity)
+
+
+def _plot(
+    lines: Sequence[Line],
+    named: Sequence[Spot],
+    names: Mapping[str, str],
+    line: Line | None = None,
+    spot: Spot | None = None,
+    here: Here | None = None,
+    *,
+    pressed: bool = True,
+) -> None:
+    """The figure, from a cache: while a sweep runs, one that is the same stays mounted.
+
+    Args:
+        pressed: whether points can be chosen: runs on the open corpus.
+    """
+    mark = (
+        tuple((curve.key, tuple(s.run_id for s in (*curve.spots, *curve.others))) for curve in lines),
+        tuple(s.run_id for s in named),
+        tuple(sorted(names.items())),
+        line.key if line else "",
+        spot.run_id if spot else "",
+        here,
+        session.dark(),
+    )
+    curves = ", ".join(f"{names[line.key]} with {len(line.lambdas)} values of λ" for line in lines) or "no curve"
+    # its place is kept while the browser still loads what draws it, or the page would jump by all its height
+    with st.container(height=HEIGHT, border=False, key="frontier_place"):
+        st.plotly_chart(
+            _figure(mark, lines, named, names, line, spot, here, session.dark()),
+            key="frontier_chart" if pressed else "transfer_chart",
+            on_select=_clicked if pressed else "ignore",
+            selection_mode="points",
+            theme=None,
+            config=CONFIG,
+            width="stretch",
+            alt=f"Quality against diversity, 0 % random to 100 % best found: {curves}",
+        )
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _figure(mark: tuple, _lines, _named, _names, _line, _spot, _here, dark: bool) -> go.Figure:
+    return charts.frontier(
+        _lines, _named, names=_names, focus=_line, chosen=_spot, here=_here, dark=dark, height=HEIGHT
+    )
+
+
+def _notes(lines: Sequence[Line], named: Sequence[Spot], line: Line | None) -> list[str]:
+    notes = []
+    if line is not None and line.planes:
+        proof = "the bound of a run proves"
+        if any(spot.plane is not None for spot in line.others):
+            proof = f"the bounds of {len(line.planes)} runs prove"
+        notes.append(f"Gray: no selection lies here, as {proof}.")
+    if any(min(spot.quality, spot.diversity) < -0.2 for other in lines for spot in other.spots):
+        notes.append("Arrows give points outside the picture.")
+    hull = dict.fromkeys(other.settings.objective for other in lines if tables.hull_only(other.settings.objective))
+    if hull:
+        notes.append(
+            "For " + " and ".join(hull) + " a weighted sum finds only the hull of the frontier and misses points "
+            "in its dents."
+        )
+    if not named:
+        notes.append("Vary *Method* to add baselines.")
+    return notes
+
+
+def _parts(opened: OpenCorpus, asked: Asked, picture, side) -> bool:
+    """The curve of each part of the corpus over that of all rows."""
+    slices = sweeping.slices(opened.config, len(opened.corpus))
+    if not asked.objectives:
+        return False
+    config = SelectionConfig.from_options(objective=asked.objectives[0], **asked.options)
+    found = transfer.transfer(session.store().list(), slices, opened.corpus.fingerprint, config)
+    if not found.lines:
+        return False
+    lines = list(found.lines.values())
+    rows = {name: f"{slices[name].rows or len(opened.corpus):,} rows" for name in found.lines}
+    names = {name: f"all {size}" if name == "N" else f"{name}: {size}" for name, size in rows.items()}
+    with picture:
+        st.html(PHONE)
+        _plot(lines, (), names, pressed=False)
+        st.markdown(words.plain(transfer.transfer_words(found), 600))
+        st.caption("Each part has its own 0 % and 100 %.")
+    with side:
+        table = tables.table(lines, ())
+        _points(table.assign(curve=[names[line.key] for line in lines for _ in line.spots]), None, pressed=False)
+    return True
+
+
+# -- along another setting ---------------------------------------------------------------------------------------------
+
+
+def _sweep(opened: OpenCorpus, asked: Asked, picture, side) -> bool:
+    runs, fingerprint = listing.runs_on(session.store(), opened), opened.corpus.fingerprint
+    preset, label = asked.word in kinds.PRESETS, kinds.LABELS[asked.word]
+    if preset:
+        stored = series.of_arms(runs, fingerprint, label, asked.arms)
+    else:
+        stored = series.stored(runs, fingerprint, asked.word)
+    with picture:
+        chosen = _chosen(stored, asked.word)
+    if chosen is None:
+        return False
+    dark, ends = session.dark(), series.ends(chosen)
+    over_time = series.curves(chosen) if kinds.over_time(asked.word) else None
+    if over_time is not None and over_time["level"].nunique() > 1:
+        figure = sweep_chart.over_time(over_time, "arm" if preset else label, dark=dark)
+        notes = ["Line: mean over seeds; band: worst to best seed."]
+    elif ends.empty or ends["level"].nunique() < 2:
+        return False
+    else:
+        if not preset and kinds.counted(asked.word):
+            figure = sweep_chart.over_numbers(ends, label, percent=asked.word == "select_ratio", dark=dark)
+        else:
+            figure = sweep_chart.over_levels(ends, label, dark=dark)
+        notes = ["Mark: mean over seeds; bar: worst to best seed."]
+        if asked.word in OWN_ENDS:
+            notes.append(f"Each {label.lower()} has its own 0 % and 100 %.")
+        if asked.word in ("objective", "single"):
+            notes.append("Each run measures diversity by its own objective.")
+    with picture:
+        plot(figure, key="sweep_chart", alt=f"{label}: {chosen.label}")
+        st.caption(" ".join(notes))
+    if not ends.empty:
+        with side:
+            _levels(ends, label)
+    return True
+
+
+def _chosen(stored: list[Series], word: str) -> Series | None:
+    """One series, by a menu where there are several; None: there is none."""
+    if len(stored) < 2:
+        return stored[0] if stored else None
+    by_key = {one.key: one for one in stored}
+    if st.session_state.get(f"sweep_series_{word}") not in by_key:
+        st.session_state.pop(f"sweep_series_{word}", None)
+    key = st.selectbox(
+        "Stored sweep",
+        list(by_key),
+        format_func=lambda key: by_key[key].label,
+        key=f"sweep_series_{word}",
+    )
+    return by_key[key]
+
+
+def _levels(ends: pd.DataFrame, label: str) -> None:
+    """What each value came to: means over its seeds."""
+    quality, diversity = (ends[ends["term"] == term].reset_index() for term in ("quality", "diversity"))
+    share = st.column_config.NumberColumn(format="%.1f %%", width=75)
+    st.dataframe(
+        pd.DataFrame(
+            {
+                label: quality["level"],
+                "quality": quality["share"],
+                "diversity": diversity["share"],
+                "seeds": quality["n"],
+            }
+        ),
+        hide_index=True,
+        lazy=False,
+        height=heights.height(len(quality), ROWS_AT_ONCE),
+        alt="Mean quality and diversity of each value",
+        column_config={"quality": share, "diversity": share, "seeds": st.column_config.NumberColumn(width=50)},
+    )
