@@ -51,6 +51,7 @@ class ObjectiveEntry:
             the scales, the references, one mask, one whole solution, and the ending after steps and after one solution.
         effort: of computing its value once more, as the scoreboard forecasts it.
         comparison: how a row compares with the corpus, with room for *less* or *more* and for the share of the corpus.
+        unit: what its raw value is called, plus `offset`, so that more of it is more diverse.
     """
 
     name: str
@@ -69,6 +70,8 @@ class ObjectiveEntry:
     run_seconds: tuple[float, float, float, float, float, float] = (1e-6, 4e-8, 1.8e-8, 1e-6, 6e-7, 6e-7)
     effort: float = 0.5
     comparison: str = ""
+    unit: str = "Diversity value"
+    offset: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -138,6 +141,7 @@ OBJECTIVES: tuple[ObjectiveEntry, ...] = (
         one_end=True,
         run_seconds=(3e-7, 4e-8, 1e-8, 2.5e-7, 1.2e-6, 1.2e-6),
         effort=0.2,
+        unit="Coverage",
     ),
     ObjectiveEntry(
         "pairwise",
@@ -154,6 +158,8 @@ OBJECTIVES: tuple[ObjectiveEntry, ...] = (
         run_seconds=(6e-7, 2e-8, 1.1e-8, 1.1e-7, 7.5e-7, 1.4e-7),
         effort=0.06,
         comparison="it is {} similar to the selection as a whole than {} of the corpus",
+        unit="Mean dissimilarity",
+        offset=1.0,
     ),
     ObjectiveEntry(
         "disf",
@@ -165,6 +171,7 @@ OBJECTIVES: tuple[ObjectiveEntry, ...] = (
         live="slow",
         effort=0.85,
         comparison=_CORRELATED,
+        unit="Decorrelation",
     ),
     ObjectiveEntry(
         "vendi",
@@ -177,6 +184,7 @@ OBJECTIVES: tuple[ObjectiveEntry, ...] = (
         live="slow",
         effort=0.2,
         comparison="the members point its way {} than that of {} of the corpus",
+        unit="Entropy",
     ),
     ObjectiveEntry(
         "disf_fixed",
@@ -191,6 +199,7 @@ OBJECTIVES: tuple[ObjectiveEntry, ...] = (
         rule=True,
         effort=0.54,
         comparison=_CORRELATED,
+        unit="Decorrelation",
     ),
 )
 

@@ -147,6 +147,51 @@ class Anchors:
 
 
 @dataclass(frozen=True)
+class BaselineValues:
+    """What the rows of a baseline are worth.
+
+    Attributes:
+        score: mean quality score; under a token budget of the tokens. raw: of the objective.
+        quality, diversity: as shares of the attainable gain.
+    """
+
+    score: float
+    raw: float
+    quality: float
+    diversity: float
+
+
+@dataclass(frozen=True)
+class Baselines:
+    """The baselines under the rules of a problem.
+
+    Attributes:
+        objective: whose values they are. ends: its random and best value, raw: 0 % and 100 %.
+        exact: whether values are exact; else they are of listed pairs, and a little low.
+        random: means over several draws. best: of the rows with the best scores.
+    """
+
+    objective: str
+    ends: tuple[float, float]
+    exact: bool
+    random: BaselineValues
+    best: BaselineValues
+
+    def raw(self, share: float) -> float:
+        """The raw value of a diversity that is given as a share of the attainable gain."""
+        return self.ends[0] + share * (self.ends[1] - self.ends[0])
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> Baselines:
+        low, high = map(float, record["ends"])
+        random, best = (BaselineValues(**record[name]) for name in ("random", "best"))
+        return cls(record["objective"], (low, high), bool(record["exact"]), random, best)
+
+
+@dataclass(frozen=True)
 class Estimate:
     """An exact value, estimated.
 

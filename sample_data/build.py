@@ -181,13 +181,14 @@ def results(corpus: Corpus, cache_dir: Path) -> list[StoredResult[Any]]:
     from datamask.corpus.projections.layouts import stored_layout
     from datamask.dashboard.linked.topics import stored_topics
     from datamask.dashboard.map.map_layout import stored_crowding
-    from datamask.dashboard.tradeoff import kept_points, lambda_points
+    from datamask.dashboard.tradeoff import kept_baselines, kept_points, lambda_points
     from datamask.runs.ablation_results import stored_result
 
     drawn = [stored(corpus, cache_dir) for stored in (stored_layout, stored_crowding, stored_topics)]
     problem = kept_points.key_of(corpus, lambda_points.settings_of(None))
     points = kept_points.stored_points(corpus.fingerprint, problem, len(corpus), cache_dir)
-    return [*drawn, stored_result(cache_dir, corpus.fingerprint, QUESTION.key), points]
+    baselines = kept_baselines.stored_baselines(corpus.fingerprint, problem, cache_dir)
+    return [*drawn, stored_result(cache_dir, corpus.fingerprint, QUESTION.key), points, baselines]
 
 
 def _say(share: float, what: str) -> None:

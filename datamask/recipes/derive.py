@@ -56,7 +56,7 @@ def refusal(config: SelectionConfig) -> str:
         if catalogue.objective(unruled[0]).proof == "relaxation":
             return f"Objective {unruled[0]} has no per-row rule (recipe). {way_out}"
         label = catalogue.objective(unruled[0]).label
-        return f"With {label}, selecting a row depends on other rows, so no recipe exists. {way_out}"
+        return f"{label} has no recipe: each row depends on others. {way_out}"
     return ""
 
 

@@ -16,6 +16,7 @@ from datamask.analyses.report.current import report_of
 from datamask.config import RunConfig, SelectionConfig
 from datamask.dashboard.frame.frame import PAGES
 from datamask.dashboard.tradeoff import lambda_point, lambda_points, live
+from datamask.dashboard.tradeoff.answers import Units
 from datamask.dashboard.workspace import current as currently
 from datamask.dashboard.workspace import keeping, selection, wording
 from datamask.dashboard.workspace.current import Current
@@ -24,7 +25,7 @@ from datamask.runs.execute import execute
 from datamask.runs.run_queue import run_queue
 from datamask.work.context import Work
 from tests.making.runs import finish_run
-from tests.pages.reading import answered, compared_runs, downloads, menu, parcels, ticked, titles
+from tests.pages.reading import answer, answered, compared_runs, downloads, menu, parcels, ticked, titles
 
 LONG = 240.0
 
@@ -58,13 +59,14 @@ def test_every_part_of_the_map_follows_lambda(page, opened, store, mapped, run, 
     app = page(corpus=opened.key, run=run.id, **({} if lamb == 0.5 else {"lambda": f"{lamb:g}"}))
     disk = pd.read_parquet(opened.config.inputs[0])
     kept = disk.chunk_id.isin(downloads["file"]["chunk_id"].to_pylist()).to_numpy()
-    answer = behind.refined(lamb, LONG)
+    solved = behind.refined(lamb, LONG)
     if lamb != 0.5:
-        assert np.array_equal(kept, answer.mask)
+        assert np.array_equal(kept, solved.mask)
     assert kept.sum() == 60
     said = answered(app)
     assert f"λ {lamb:g} ·" in said and "60 of 240 rows" in said
-    reached = [round(100 * share) for share in (answer.quality, answer.diversity)]
+    assert answer(app)["answer"]["sentence"].startswith(f"Mean score {disk.quality_score[kept].mean():.2f} (random ")
+    reached = [round(100 * share) for share in (solved.quality, solved.diversity)]
     assert "Quality {}\xa0% · Diversity {}\xa0%".format(*reached) in said
     # what is drawn
     sent = parcels(app)
@@ -195,7 +197,7 @@ def test_a_gap_is_said_once_it_is_proved(opened, store):
     settings = SelectionConfig.from_options(objective="pairwise", device="cpu")
     (point,) = [point for point in ready(opened, store, settings).solved[1] if point.answer.lamb == 0.9]
     drawn = selection.of_point(settings, lambda_point.of_solved(point), None)
-    assert wording.answer_of(opened.corpus, drawn, final=False)["proof"] == "not proved yet"
+    assert wording.answer_of(opened.corpus, Units(), drawn, final=False)["proof"] == "not proved yet"
     assert wording.parts(opened.corpus, drawn)[-1].startswith("gap ")
 
 

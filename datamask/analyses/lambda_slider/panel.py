@@ -184,12 +184,12 @@ def _packed(place: str, named: object, along: Current, beside: Beside, ends: Map
         place: where it is kept. named: names the points and where they lie. ends: their common scale.
     """
     seen, dark = Seen(beside.seen.shown, None, ends), session.dark()
-    key = (named, dark, _digest(seen.shown))
+    key = (named, dark, along.units, _digest(seen.shown))
     return _kept(
         place,
         key,
         lambda: lambda_points.points_parcel(
-            beside.corpus, along.points, beside.places, dark=dark, seen=seen, final=along.final
+            beside.corpus, along.units, along.points, beside.places, dark=dark, seen=seen, final=along.final
         ),
     )
 
@@ -230,7 +230,9 @@ def _state(beside: Beside, along: Current) -> dict[str, Any]:
         "back": f"As in {beside.name}" if workspace.run is not None else "Back to the middle",
         "run": beside.name,
         # what the page around the map shows, too
-        "current": None if point is None else lambda_points.answer_at(beside.corpus, point, along.settled(point.lamb)),
+        "current": None
+        if point is None
+        else lambda_points.answer_at(beside.corpus, along.units, point, along.settled(point.lamb)),
         "words": sentence,
         "press": press,
         "label": label,

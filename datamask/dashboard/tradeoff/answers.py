@@ -1,20 +1,39 @@
-"""A selection in the numbers of the answer bar, in words: how large, how good, how far proved. Pure; no streamlit."""
+"""A selection in the words of the answer bar: how large, how good, how far proved, and what that is in the corpus's own
+units next to random rows and the best scores under the same rules. Pure; no streamlit.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from datamask import catalogue
 from datamask.corpus import Corpus
 from datamask.dashboard.drawing import words
+from datamask.measured import Baselines
 
 PROVED_WITHIN = 1.0
 """Percent of the attainable gain: a larger gap is said as a number, because it proves little."""
 
 
+@dataclass(frozen=True)
+class Units:
+    """In what the rows of a problem are measured.
+
+    Attributes:
+        by_tokens: whether scores count by tokens, as under a token budget. baselines: None: not computed yet.
+    """
+
+    by_tokens: bool = False
+    baselines: Baselines | None = None
+
+
 def answer(
     corpus: Corpus,
+    units: Units,
     mask: np.ndarray,
     name: str,
     *,
@@ -42,7 +61,46 @@ def answer(
         "meters": [_meter("Quality", quality, ""), _meter("Diversity", diversity, "" if exact else "≥ ")],
         "proof": proof,
         "gap": gap_text,
+        "sentence": sentence(corpus, units, mask, diversity, exact),
     }
+
+
+def sentence(corpus: Corpus, units: Units, mask: np.ndarray, diversity: float | None, exact: bool) -> str:
+    """``Mean score 2.56 (random 1.15, best scores 3.18). Coverage 0.80 (random 0.75, best scores 0.70).``
+
+    Args:
+        diversity: a share of the attainable gain; None: not measured. exact: as of `answer`.
+    """
+    weights = corpus.lengths[mask] if units.by_tokens and corpus.lengths is not None else None
+    score, known = float(np.average(corpus.quality[mask], weights=weights)), units.baselines
+    said = [_held_against("Mean score", [score] + ([] if known is None else [known.random.score, known.best.score]))]
+    if known is not None and diversity is not None:
+        entry = catalogue.objective(known.objective)
+        raw = [value + entry.offset for value in (known.raw(diversity), known.random.raw, known.best.raw)]
+        said.append(_held_against(entry.unit, raw, "" if exact and known.exact else "≥ "))
+    return " ".join(said)
+
+
+def ticks(units: Units) -> list[list[dict[str, Any]]]:
+    """Where random rows and the best scores stand on the two meters; empty while that is not known."""
+    if (known := units.baselines) is None:
+        return []
+    named = (("random", known.random), ("best scores", known.best))
+    return [
+        [{"share": getattr(at, term), "words": f"{name} {words.percent(getattr(at, term), 1)}"} for name, at in named]
+        for term in ("quality", "diversity")
+    ]
+
+
+def _held_against(name: str, values: Sequence[float], least: str = "") -> str:
+    """A value, and behind it those of random rows and of the best scores, in as many digits as tell them apart."""
+    largest = max(max(map(abs, values)), 1e-300)
+    digits = max(0, 2 - max(0, int(np.floor(np.log10(largest)))))
+    while len({f"{value:.{digits}f}" for value in values}) < len(set(values)) and digits < 6:
+        digits += 1
+    own, *others = (f"{value:,.{digits}f}".replace("-", "−") for value in values)
+    against = f" (random {others[0]}, best scores {others[1]})" if others else ""
+    return f"{name} {least}{own}{against}."
 
 
 def size_words(corpus: Corpus, mask: np.ndarray) -> str:

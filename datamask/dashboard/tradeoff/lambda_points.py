@@ -24,6 +24,7 @@ from datamask.dashboard.map.marks import EVERYTHING, Seen, marks_of
 from datamask.dashboard.map.parcels import pack
 from datamask.dashboard.map.places import Places, cut
 from datamask.dashboard.tradeoff import answers, lambda_point, live
+from datamask.dashboard.tradeoff.answers import Units
 from datamask.dashboard.tradeoff.lambda_point import LambdaPoint
 from datamask.runs.rule_book import FOLDER
 
@@ -147,6 +148,7 @@ def with_stored(points: Sequence[LambdaPoint], stored: Sequence[LambdaPoint]) ->
 
 def points_parcel(
     corpus: Corpus,
+    units: Units,
     points: Sequence[LambdaPoint],
     places: Places,
     *,
@@ -168,7 +170,7 @@ def points_parcel(
     looks = [marks_of(layer, places, dark, seen) for layer in layers]
     entries = [
         {
-            **answer_at(corpus, point, final),
+            **answer_at(corpus, units, point, final),
             "title": look.title,
             "key": [list(entry) for entry in look.key],
             "bar": look.bar,
@@ -222,7 +224,7 @@ def stretches(points: Sequence[LambdaPoint], row: int) -> list[tuple[float, floa
     return selected
 
 
-def answer_at(corpus: Corpus, point: LambdaPoint, final: bool = True) -> dict[str, Any]:
+def answer_at(corpus: Corpus, units: Units, point: LambdaPoint, final: bool = True) -> dict[str, Any]:
     """Return what the answer bar says of a point while λ is dragged over it.
 
     Args:
@@ -230,6 +232,7 @@ def answer_at(corpus: Corpus, point: LambdaPoint, final: bool = True) -> dict[st
     """
     said = answers.answer(
         corpus,
+        units,
         point.mask,
         f"λ {point.lamb:g}",
         quality=point.quality,

@@ -11,6 +11,7 @@ only inside the threads.
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
 import threading
 import time
@@ -24,13 +25,15 @@ from datamask import catalogue
 from datamask.config import SelectionConfig
 from datamask.corpus import Corpus
 from datamask.dashboard.drawing import words
-from datamask.dashboard.tradeoff import kept_points, lambda_point
+from datamask.dashboard.tradeoff import kept_baselines, kept_points, lambda_point
 from datamask.dashboard.tradeoff.kept_points import key_of
 from datamask.errors import Stopped
+from datamask.measured import Baselines
 from datamask.process import held
 from datamask.work import lanes
 from datamask.work.job import DONE, Job
 from datamask.work.lanes import Priority, Ticket
+from datamask.work.stored import StoredResult
 from datamask.work.worker import worker
 
 if TYPE_CHECKING:
@@ -51,9 +54,9 @@ ASKED_SECONDS = 0.2
 """Between two looks at whether a request is being worked on."""
 
 _NAME = "live lambda"
-SOLVING = "solving"
-_POSED, _SOLVED = 0.5, 0.9
-"""Shares of the preparation that end with posing and with the grid; proofs follow."""
+SOLVING, COMPARING = "solving", "measuring random rows and best scores"
+_POSED, _SOLVED, _COMPARED = 0.5, 0.88, 0.9
+"""Shares of the preparation that end with posing, with the grid and with the baselines; proofs follow."""
 
 
 class Session:
@@ -208,8 +211,11 @@ class Session:
         # the ends and the middle first, then the rest; a request goes before
         ordered = sorted(live.grid, key=lambda lamb: (lamb not in FIRST, -lamb if lamb == 1.0 else lamb))
         self._through(job, live, ordered, live.solve, SOLVING, _POSED, _SOLVED)
+        kept = kept_baselines.stored_baselines(self._corpus.fingerprint, self._problem, self._cache_dir)
+        compare = functools.partial(_keep_baselines, kept, live)
+        self._through(job, live, [0.0], compare, COMPARING, _SOLVED, _COMPARED)
         provable = [lamb for lamb in live.grid if live.provable(lamb)]
-        self._through(job, live, provable, live.prove, "proving", _SOLVED, 1.0)
+        self._through(job, live, provable, live.prove, "proving", _COMPARED, 1.0)
         points = [lambda_point.of_solved(solved) for solved in self._solved[1]]
         kept_points.keep(points, self._corpus.fingerprint, self._problem, self._cache_dir)
 
@@ -232,7 +238,8 @@ class Session:
                 self._changed.wait_for(lambda: not self._wanted or self._closed.is_set(), ASKED_SECONDS)
             if self._wanted:
                 continue
-            job.report(low + (high - low) * (1 - len(waiting) / total), f"{what} λ {waiting[0]:g}")
+            said = what if what == COMPARING else f"{what} λ {waiting[0]:g}"
+            job.report(low + (high - low) * (1 - len(waiting) / total), said)
             first = what == SOLVING and waiting[0] in FIRST
             turn = self._turn(job, Priority.PAGE if first else self._priority)
             with contextlib.suppress(Stopped), turn, lanes.locked(self._solver, job.poll):
@@ -260,6 +267,12 @@ class Session:
         with ticket, threads(_cores()):
             job.poll()
             yield
+
+
+def _keep_baselines(kept: StoredResult[Baselines], live: Live, _: float, poll: Callable[[], None]) -> None:
+    from datamask.evaluation.baseline_values import baselines_of
+
+    kept.find_or_compute(lambda: baselines_of(live.posed, poll), poll)
 
 
 def quick(config: SelectionConfig) -> bool:

@@ -13,7 +13,7 @@ from datamask.dashboard.drawing import palette, words
 from datamask.dashboard.shell import session
 from datamask.dashboard.shell.components import component
 from datamask.dashboard.shell.garbage import settled
-from datamask.dashboard.tradeoff import lambda_points, live
+from datamask.dashboard.tradeoff import answers, lambda_points, live
 from datamask.dashboard.workspace import current as currently
 from datamask.dashboard.workspace import files, keeping, wording
 from datamask.dashboard.workspace.current import Current
@@ -27,7 +27,7 @@ EVERY = 0.3
 """Seconds between two looks at whether the selection of the chosen λ is there."""
 
 STYLE = f"""<style>
-.st-key-{KEY} {{min-height: 58px}}
+.st-key-{KEY} {{min-height: 78px}}
 .st-key-{BUTTONS} button {{min-height: 2rem; padding-top: 0.1rem; padding-bottom: 0.1rem}}
 :root[data-lambda-moved] .st-key-{BUTTONS} {{opacity: 0.4}}
 @media (min-width: 701px) {{.st-key-{KEY} {{flex-wrap: nowrap}} div:has(> .st-key-{BUTTONS}) {{flex: none}}}}
@@ -71,7 +71,8 @@ def _numbers(current: Current, selection: Selection) -> None:
     component("answer", ("store", "elements", "answer"))(
         key="answer_numbers",
         data={
-            "answer": wording.answer_of(workspace.corpus, selection, final=not proving),
+            "answer": wording.answer_of(workspace.corpus, current.units, selection, final=not proving),
+            "ticks": answers.ticks(current.units),
             "problem": wording.problem(selection.settings),
             "colors": [tone.quality, tone.diversity],
         },

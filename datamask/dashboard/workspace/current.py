@@ -13,7 +13,8 @@ import streamlit as st
 
 from datamask.dashboard.map import scene
 from datamask.dashboard.shell import session
-from datamask.dashboard.tradeoff import kept_points, lambda_point, lambda_points, live, spots
+from datamask.dashboard.tradeoff import kept_baselines, kept_points, lambda_point, lambda_points, live, spots
+from datamask.dashboard.tradeoff.answers import Units
 from datamask.dashboard.tradeoff.lambda_point import LambdaPoint
 from datamask.dashboard.workspace.selection import Selection, of_point, of_run
 from datamask.dashboard.workspace.workspace import Workspace
@@ -62,6 +63,13 @@ class Current:
             return None if run is None else of_run(run, scene.run_columns(run).selected, point)
         stored = next((other for other in self.workspace.runs if other.id == point.run_id), None)
         return of_point(self.workspace.settings if stored is None else stored.config.selection, point, stored)
+
+    @cached_property
+    def units(self) -> Units:
+        """In what the rows are measured, with the baselines once they are computed."""
+        corpus, settings = self.workspace.corpus, self.workspace.settings
+        found = kept_baselines.of_problem(corpus, settings, session.store().cache_dir)
+        return Units(settings.budget is not None, found)
 
     @property
     def kept(self) -> bool:

@@ -10,10 +10,11 @@ from datamask.corpus import Corpus
 from datamask.dashboard.drawing import words
 from datamask.dashboard.runs import listing
 from datamask.dashboard.tradeoff import answers
+from datamask.dashboard.tradeoff.answers import Units
 from datamask.dashboard.workspace.selection import Selection
 
 
-def answer_of(corpus: Corpus, selection: Selection, *, final: bool = True) -> dict[str, Any]:
+def answer_of(corpus: Corpus, units: Units, selection: Selection, *, final: bool = True) -> dict[str, Any]:
     """What the answer bar says of a selection, as `answers.answer`.
 
     Args:
@@ -21,6 +22,7 @@ def answer_of(corpus: Corpus, selection: Selection, *, final: bool = True) -> di
     """
     return answers.answer(
         corpus,
+        units,
         selection.mask,
         balance(selection),
         quality=selection.quality,
@@ -34,7 +36,7 @@ def answer_of(corpus: Corpus, selection: Selection, *, final: bool = True) -> di
 
 def parts(corpus: Corpus, selection: Selection) -> list[str]:
     """A selection in one line, part by part."""
-    said = answer_of(corpus, selection)
+    said = answer_of(corpus, Units(), selection)
     meters = [f"{meter['term']} {meter['words']}" for meter in said["meters"] if meter["share"] is not None]
     named = [said["name"], problem(selection.settings), said["size"], *meters, said["gap"]]
     return [*filter(None, named), *(["preview"] if selection.preview else [])]

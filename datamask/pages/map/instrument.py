@@ -28,7 +28,7 @@ COUNTED = "explore_figures"
 NARROW, PHONE = 1150, 700
 """Windows of at most so many pixels have no room for all three, and for no two of them."""
 
-MAP_HEIGHT = "max(24rem, calc(100vh - 214px))"
+MAP_HEIGHT = "max(24rem, calc(100vh - 234px))"
 """All of the window but the menu, the answer bar, the map's caption and the two lines of the foot."""
 
 

@@ -15,6 +15,7 @@ from datamask.dashboard.map.layers import Selection
 from datamask.dashboard.map.marks import Seen, marks_of
 from datamask.dashboard.map.places import place
 from datamask.dashboard.tradeoff import lambda_points
+from datamask.dashboard.tradeoff.answers import Units
 from datamask.dashboard.tradeoff.lambda_point import LambdaPoint
 from datamask.evaluation.live import fits
 from tests.making.parcels import opened_parcel
@@ -41,8 +42,9 @@ def coordinates():
 
 
 class Lengths:
-    """What the parcel asks of a corpus: how many rows it has, and their tokens."""
+    """What the parcel asks of a corpus: how many rows it has, their tokens and scores."""
 
+    quality = np.random.default_rng(6).normal(size=N)
     lengths = np.random.default_rng(5).integers(1, 900, N).astype(float)
 
     def __len__(self) -> int:
@@ -50,7 +52,7 @@ class Lengths:
 
 
 def opened(points, places, **given):
-    return opened_parcel(lambda_points.points_parcel(Lengths(), points, places, **given))
+    return opened_parcel(lambda_points.points_parcel(Lengths(), Units(), points, places, **given))
 
 
 def test_the_bits_are_the_masks_of_the_drawn_samples(points, coordinates):

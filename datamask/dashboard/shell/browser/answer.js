@@ -13,6 +13,7 @@ class AnswerBar {
     this.size = make("div", "size", this.root);
     this.meters = make("div", "meters", this.root);
     this.proof = make("div", "proof", this.root);
+    this.sentence = make("div", "sentence", this.root);
     this.hear = ({ detail }) => {
       if (!this.root.isConnected) STORE.bell.removeEventListener("answer", this.hear);
       else this.show(detail);
@@ -27,27 +28,33 @@ class AnswerBar {
 
   // What is under the hand on the slider; null: the current selection.
   show(moved) {
-    const { answer, problem, colors } = this.data, said = moved ?? answer;
+    const { answer, problem, ticks, colors } = this.data, said = moved ?? answer;
     this.name.textContent = said.name;
     this.about.textContent = [problem, said.note].filter(Boolean).join(" · ");
     this.root.title = this.about.textContent;
     this.size.textContent = said.size;
     this.meters.replaceChildren();
-    said.meters.forEach((meter, k) => meter.share === null || this.meter(meter, colors[k]));
+    said.meters.forEach((meter, k) => meter.share === null || this.meter(meter, ticks[k] ?? [], colors[k]));
     this.proof.textContent = said.proof;
     this.proof.title = said.gap;
+    this.sentence.textContent = said.sentence;
     this.root.classList.toggle("moved", !!moved); // read by tests
   }
 
-  meter({ term, share, words, finer }, color) {
+  meter({ term, share, words, finer }, ticks, color) {
     const root = make("div", "meter", this.meters), label = make("div", "label", root, `${term} `);
     make("b", "", label, words);
-    root.title = `${term} ${finer}, from random (0 %) to the best possible (100 %)`;
+    const beside = ticks.map((tick) => tick.words).join(", ");
+    root.title = `${term} ${finer}, from random (0 %) to the best possible (100 %). ${beside}`;
     const track = make("div", "track", root), place = (at) => `${(100 * (Math.min(1, Math.max(LOW, at)) - LOW)) / ROOM}%`;
     const fill = make("i", share < 0 ? "fill below" : "fill", track);
     [fill.style.left, fill.style.right] = [place(Math.min(0, share)), `calc(100% - ${place(Math.max(0, share))})`];
     if (share >= 0) fill.style.background = color;
-    make("i", "tick", track).style.left = place(0);
+    ticks.forEach(({ share, words }, k) => {
+      const tick = make("i", `${k ? "best" : "random"} ${share < LOW ? "beyond" : "tick"}`, track, share < LOW ? "◂" : "");
+      tick.style.left = place(share);
+      tick.title = words;
+    });
   }
 }
 

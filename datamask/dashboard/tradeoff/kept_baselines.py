@@ -1,0 +1,38 @@
+"""What random rows and the best scores are worth under a problem's rules, kept on disk. No torch."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+
+from datamask.config import SelectionConfig
+from datamask.corpus import Corpus
+from datamask.corpus.neighbors import GRAPH_VERSION
+from datamask.dashboard.tradeoff.kept_points import key_of
+from datamask.measured import ANCHOR_VERSION, Baselines
+from datamask.work.result_file import Content, Entry
+from datamask.work.stored import StoredResult
+
+VERSION = 1
+"""Of the values: raise it when the baselines select other rows."""
+
+
+def stored_baselines(fingerprint: str, problem: str, cache_dir: str | Path | None) -> StoredResult[Baselines]:
+    """Describe the baselines of a problem in the cache.
+
+    Args:
+        problem: of `kept_points.key_of`.
+    """
+    made_of = json.dumps([problem, ANCHOR_VERSION, GRAPH_VERSION])
+    return StoredResult(
+        cache_dir,
+        Entry(fingerprint, "baselines", VERSION, hashlib.sha256(made_of.encode()).hexdigest()[:12]),
+        read=lambda content: Baselines.from_dict(content.value),
+        write=lambda baselines: Content(baselines.to_dict(), {}),
+    )
+
+
+def of_problem(corpus: Corpus, config: SelectionConfig, cache_dir: str | Path) -> Baselines | None:
+    """Return the baselines of a corpus and settings; None where they are not kept yet."""
+    return stored_baselines(corpus.fingerprint, key_of(corpus, config), cache_dir).find_again()

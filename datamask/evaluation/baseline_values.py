@@ -1,0 +1,51 @@
+"""What random rows and the best scores are worth under the rules of a problem: what its selections are held against."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from datamask.evaluation.problems import PosedProblem
+from datamask.measured import Baselines, BaselineValues
+from datamask.polling import Poll, no_poll
+
+DRAWS = 20
+"""Random selections whose mean is said: those of the baseline `random` with the seeds 0 to 19."""
+
+
+def baselines_of(posed: PosedProblem, poll: Poll = no_poll) -> Baselines:
+    """Value the baselines `random` and `top-quality` of a problem, each under its rules or its token budget.
+
+    Args:
+        posed: of one objective; values of a sum of several have no common unit.
+    """
+    problem, ((name, anchor),) = posed.problem, posed.diversity_anchors.items()
+    scores = problem.joint.quality.scores[problem.eligible]
+    draws = []
+    for seed in range(DRAWS):
+        poll()
+        keys = torch.rand(len(scores), generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+        draws.append(_values(posed, keys.to(scores), poll))
+    return Baselines(
+        name,
+        (anchor.random, anchor.best),
+        not posed.calibrated.terms[0].function.lower_bound,
+        BaselineValues(*map(float, np.mean(draws, axis=0))),
+        BaselineValues(*_values(posed, scores, poll)),
+    )
+
+
+def _values(posed: PosedProblem, scores: torch.Tensor, poll: Poll) -> tuple[float, float, float, float]:
+    """Mean score of the rows beside the given ones, raw diversity, and both terms as shares of the attainable gain."""
+    mask = posed.problem.subset(scores)
+    joint = posed.calibrated
+    term = joint.terms[0]
+    diversity = term.function.value(mask, poll)
+    rows = mask.cpu().numpy() & ~posed.given
+    quality, lengths = joint.quality.scores.cpu().numpy()[rows], None
+    if (budget := posed.problem.budget) is not None:
+        lengths = np.zeros(len(mask))
+        lengths[posed.problem.eligible.cpu().numpy()] = budget.lengths
+        lengths = lengths[rows]
+    share = joint.quality_scale(joint.quality.value(mask))
+    return float(np.average(quality, weights=lengths)), diversity, float(share), float(term.scale(diversity))
