@@ -149,7 +149,7 @@ def test_a_run_without_a_rule_says_so_in_the_place_of_a_button(page, opened, sto
     facility = store.create(RunConfig(opened.config, SelectionConfig.from_options(**options)))
     execute(facility)
     app = page("pages/export.py", corpus=opened.key, run=facility.id)
-    assert any("selecting a row depends on other rows" in caption.value for caption in app.caption)
+    assert any("each row depends on others" in caption.value for caption in app.caption)
     keys = {button.key for button in app.get("download_button")}
     assert "rows_parquet" in keys and "recipe_json" not in keys
     # a line with the reason, and no card

@@ -283,8 +283,8 @@ def test_the_rest_of_the_settings_have_their_place(tmp_path):
 @pytest.mark.parametrize(
     "selection, sentence",
     [
-        ({"objective": "facility"}, "ith Facility location, selecting a row depends on other rows"),
-        ({"objective": "pairwise:1,disf:1"}, "ith DiSF .*, selecting a row depends"),
+        ({"objective": "facility"}, "acility location has no recipe: each row depends on others"),
+        ({"objective": "pairwise:1,disf:1"}, "iSF .* has no recipe: each row depends"),
         ({"objective": "vendi"}, "bjective vendi has no per-row rule"),
     ],
 )

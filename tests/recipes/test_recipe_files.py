@@ -222,7 +222,7 @@ def test_the_command_writes_it_and_says_how_well_it_fits(tmp_path, capsys, monke
     facility = done(tmp_path, objective="facility", estimator="top-quality")
     assert main(["recipe", facility.id, "--output", "none.json"]) == 2
     error = capsys.readouterr().err
-    assert "selecting a row depends on other rows" in error and "Traceback" not in error
+    assert "each row depends on others" in error and "Traceback" not in error
     assert not (tmp_path / "none.json").exists()
 
 
