@@ -1,7 +1,7 @@
 """What is measured about finished runs besides themselves, kept on disk: scoreboards of several, agreements of one.
 
 Both take seconds to minutes and depend on finished runs alone, so each is computed once, by `compute` of
-`datamask.analyses.scoreboard` and `datamask.analyses.agreement`.
+`datamask.analyses.scoreboard`.
 """
 
 from __future__ import annotations
@@ -59,7 +59,8 @@ def read_boards(fingerprint: str, cache_dir: str | Path) -> list[dict[str, Any]]
 def stored_agreement(
     run: Run, fingerprint: str, cache_dir: str | Path | None
 ) -> StoredResult[tuple[np.ndarray, np.ndarray]]:
-    """Describe a stored agreement: ``appeared, selected``, int32 ``(N,)`` (`datamask.analyses.agreement.compute`)."""
+    """Describe a stored agreement: ``appeared, selected``, int32 ``(N,)``
+    (`datamask.analyses.scoreboard.compute.agreement`)."""
     return StoredResult(
         cache_dir,
         Entry(fingerprint, "agreement", VERSION, run.id),

@@ -13,10 +13,10 @@ import pytest
 import torch
 
 from datamask import catalogue
-from datamask.analyses.agreement.compute import RESAMPLES, agreement, lists_within
+from datamask.analyses.scoreboard.compute.agreement import RESAMPLES, agreement, lists_within
 from datamask.config import CorpusConfig, SelectionConfig
 from datamask.corpus import open_corpus
-from datamask.dashboard.linked.agreed import PARTS, agreed
+from datamask.dashboard.linked.settled_rows import PARTS, agreed
 from datamask.errors import OptionError, Stopped
 from datamask.evaluation.pool import Pool
 from datamask.objectives import own

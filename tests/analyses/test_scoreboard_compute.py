@@ -9,8 +9,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from datamask.analyses.agreement import compute as agreement
-from datamask.analyses.scoreboard import compute as measuring
+from datamask.analyses.scoreboard import measuring
+from datamask.analyses.scoreboard.compute import agreement, boards
 from datamask.config import CorpusConfig, RunConfig, SelectionConfig
 from datamask.corpus import open_corpus
 from datamask.errors import OptionError, RunStateError, Stopped
@@ -40,7 +40,7 @@ def test_a_board_is_kept_whatever_the_order(made):
     store, runs, corpus = made
     pair = runs[:2]
     assert stored_measures.stored_board(pair, corpus.fingerprint, store.cache_dir).find() is None
-    measuring.write_board(pair, corpus, store.cache_dir)
+    boards.write_board(pair, corpus, store.cache_dir)
     board = stored_measures.stored_board(pair[::-1], corpus.fingerprint, store.cache_dir).find()
     values = {row["measure"]: row["selections"] for row in board["measures"]}
     rows = runs[0].rows()["selected"].to_numpy(zero_copy_only=False).nonzero()[0]
@@ -63,17 +63,17 @@ def test_a_stop_keeps_what_is_measured_and_the_next_start_goes_on(made):
         stopping = share > 0.3
 
     with pytest.raises(Stopped):
-        measuring.write_board(three, corpus, store.cache_dir, Work.of(lambda: stopping, progress))
+        boards.write_board(three, corpus, store.cache_dir, Work.of(lambda: stopping, progress))
     part = stored_measures.stored_board(three, corpus.fingerprint, store.cache_dir).find()
     assert part["left"] and part["measures"]
     heard = []
-    whole = measuring.write_board(three, corpus, store.cache_dir, Work(report=lambda share, what: heard.append(share)))
+    whole = boards.write_board(three, corpus, store.cache_dir, Work(report=lambda share, what: heard.append(share)))
     assert heard[0] > 0.25 and whole["left"] == [] and len(whole["measures"]) > len(part["measures"])
     assert stored_measures.stored_board(three, corpus.fingerprint, store.cache_dir).find() == json.loads(
         json.dumps(whole)
     )
     stored_measures.stored_board(three, corpus.fingerprint, store.cache_dir).drop()
-    measuring.write_board(three, corpus, store.cache_dir)
+    boards.write_board(three, corpus, store.cache_dir)
     assert stored_measures.stored_board(three, corpus.fingerprint, store.cache_dir).find() == json.loads(
         json.dumps(whole)
     )
@@ -97,7 +97,7 @@ def test_what_means_nothing_is_refused_and_stopping_leaves_nothing(made, tmp_pat
     store, runs, corpus = made
     waiting = RunStore(tmp_path).create(runs[0].config)
     with pytest.raises(RunStateError, match="only a done run"):
-        measuring.write_board([waiting], corpus, store.cache_dir)
+        boards.write_board([waiting], corpus, store.cache_dir)
     with pytest.raises(RunStateError, match="other rows"):
         agreement.write_agreement(runs[0], replace(corpus, fingerprint="0" * 32), store.cache_dir)
     with pytest.raises(Stopped):
@@ -113,3 +113,13 @@ def test_what_means_nothing_is_refused_and_stopping_leaves_nothing(made, tmp_pat
     execute(pinned, Work(threads=1))
     with pytest.raises(OptionError, match="agreement"):
         agreement.write_agreement(pinned, corpus, store.cache_dir)
+
+
+def test_objectives_of_a_run_are_exact(made):
+    store, runs, corpus = made
+    values = measuring.objective_values(runs[0], corpus, store.cache_dir)
+    chosen = runs[0].rows()["selected"].to_numpy(zero_copy_only=False)
+    x = corpus.features[chosen].astype(float)
+    total, size = x.sum(axis=0), len(x)
+    assert values["pairwise"] == pytest.approx(-(total @ total - size) / (size * (size - 1)), rel=1e-5)
+    assert values["facility"] == pytest.approx(np.maximum(corpus.features @ x.T, 0).max(axis=1).mean(), rel=1e-5)

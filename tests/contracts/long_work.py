@@ -12,7 +12,6 @@ import pyarrow.parquet as pq
 
 from datamask.ablation.question import AblationQuestion
 from datamask.analyses.ablation import ablation_job
-from datamask.analyses.agreement import counting
 from datamask.analyses.explanation import explanations
 from datamask.analyses.frontier import sweeping
 from datamask.analyses.scoreboard import measuring
@@ -155,7 +154,7 @@ WORK: dict[str, Work] = {
         kinds=("scoreboard", "ends of pairwise", "ends of facility", "proved ends of pairwise", "clusters", "graph"),
     ),
     "agreement": Work(
-        lambda world: counting.start_agreement(world.run, world.corpus, world.cache_dir),
+        lambda world: measuring.start_agreement(world.run, world.corpus, world.cache_dir),
         kept=lambda world: stored_measures.stored_agreement(
             world.run, world.corpus.fingerprint, world.cache_dir
         ).find(),

@@ -119,7 +119,7 @@ SERVER = """
 import sys, time
 from datamask.config import CorpusConfig
 from datamask.corpus import open_corpus
-from datamask.analyses.agreement import compute
+from datamask.analyses.scoreboard.compute import agreement
 from datamask.errors import InputError
 from datamask.runs.store import RunStore
 from tests.contracts.long_work import WORK, World
@@ -128,7 +128,7 @@ def never_done(*_, **__):
     print("computing", flush=True)
     time.sleep(600)
 
-compute.agreement = never_done
+agreement.agreement = never_done
 config, store = CorpusConfig((sys.argv[1],)), RunStore(sys.argv[2])
 WORK["agreement"].start(World(config, open_corpus(config), store, store.get(sys.argv[3]))).wait()
 """
@@ -218,7 +218,7 @@ from pathlib import Path
 import torch
 from datamask.config import CorpusConfig
 from datamask.corpus import open_corpus
-import datamask.analyses.scoreboard.compute  # before the fork, which copies what is loaded
+import datamask.analyses.scoreboard.compute.boards  # before the fork, which copies what is loaded
 from datamask.runs.store import RunStore
 from datamask.work.stored import StoredResult
 from tests.contracts.long_work import WORK, World

@@ -1,24 +1,29 @@
-"""Which samples of a selection are settled, as layers of the map: by the proof of its value, or on parts.
+"""Which rows of a selection are settled, as layers of the map: by the proof of its value, or on parts.
 
 By proof a sample is in every selection as good as the run's, in none, or open (`datamask.learning.settled`). Where the
 run is made again on random parts of the corpus it is certain to be in, certain to be out, a coin-flip, or between these
-(`datamask.analyses.agreement.compute`). Where a run has neither, a sentence says why.
+(`datamask.analyses.scoreboard.compute.agreement`). Where a run has neither, a sentence says why.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 
 from datamask import catalogue
 from datamask.config import SelectionConfig
 from datamask.dashboard.drawing import words
-from datamask.dashboard.linked.agreed import CORE, FLIP, Agreed
 from datamask.dashboard.map.hexagons import Hexagons
 from datamask.dashboard.map.layers import Blank, Classes, Layer, Number
 from datamask.evaluation.result import RunResult
 
 BY_PROOF, BY_PARTS = "rows by proof", "stability across subsets"
 """Names in the menus of the map."""
+
+PARTS, CORE, FLIP = 20, 0.9, (0.3, 0.7)
+"""Parts that are drawn, by `datamask.analyses.scoreboard.compute.agreement`, which loads torch; the share of them from
+which on a row is of the core, and the shares between which it is a coin-flip."""
 
 INELIGIBLE, INSIDE, OUTSIDE, OPEN, LEANING = range(5)
 """Codes of a row: could not be selected; certain to be in, certain to be out; undecided; by parts: neither."""
@@ -33,6 +38,34 @@ CERTAIN_OUT = 1 - CORE
 
 ROUNDING = 1e-9
 """Of a share of some parts."""
+
+
+@dataclass(frozen=True)
+class Agreed:
+    """Attributes:
+    share: float64 ``(N,)``, of the parts that held a row those in which it was selected; NaN: in none.
+    core: bool ``(N,)``, the consensus core; flips: bool ``(N,)``, the coin-flips.
+    kept: of the rows that the run itself selected, the share in the core.
+    repeated: of the rows that the run itself selected, the mean share of parts that select them again.
+    """
+
+    share: np.ndarray
+    core: np.ndarray
+    flips: np.ndarray
+    kept: float
+    repeated: float
+
+
+def agreed(appeared: np.ndarray, selected: np.ndarray, own: np.ndarray) -> Agreed:
+    """From the stored counts.
+
+    Args:
+        appeared, selected: int ``(N,)``, parts that held the row, and that selected it. own: bool ``(N,)`` of the run.
+    """
+    share = np.divide(selected, appeared, out=np.full(len(selected), np.nan), where=appeared > 0)
+    core, flips = share >= CORE, (share >= FLIP[0]) & (share <= FLIP[1])
+    inside = share[own & np.isfinite(share)]
+    return Agreed(share, core, flips, float(core[own].mean()), float(inside.mean()) if len(inside) else np.nan)
 
 
 def proof_codes(settled: np.ndarray, eligible: np.ndarray) -> np.ndarray:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import streamlit as st
 
-from datamask.analyses.agreement import panel as agreement_panel
 from datamask.analyses.comparison import choice_panel, panel
 from datamask.analyses.curves import panel as lines_panel
+from datamask.analyses.scoreboard import stability_panel
 from datamask.corpus import Corpus
 from datamask.dashboard.linked import brushing, columns, names_panel
 from datamask.dashboard.map import canvas_map, scene
@@ -75,7 +75,7 @@ def show(current: Current | None) -> None:
         about = st.container()
     layers: list[Layer] = [] if panels == AGREEMENT else [Selection(first.label, first.selected)]
     if panels == AGREEMENT:  # which is measured of runs
-        layers = [agreement_panel.layer(entry, run, corpus, cache_dir) for entry, run in zip(entries, compared)]
+        layers = [stability_panel.share_layer(entry, run, corpus, cache_dir) for entry, run in zip(entries, compared)]
     for entry in entries if panels != AGREEMENT else ():
         if entry is not first:
             if panels == SELECTED or len(entries) == 2:

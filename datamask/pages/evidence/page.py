@@ -30,12 +30,12 @@ def ablation(current: Current | None) -> None:
 def of_runs(name: str) -> None:
     """The compared runs by measures that none of them was made for, or which rows of one would come out again."""
     # loaded for this tab alone: the first one is drawn sooner
-    from datamask.analyses.agreement import panel as agreement_panel
     from datamask.analyses.comparison import choice_panel
     from datamask.analyses.comparison import panel as comparison_panel
     from datamask.analyses.scoreboard import panel as scoreboard_panel
+    from datamask.analyses.scoreboard import stability_panel
 
-    show, needed = {METRICS: (scoreboard_panel.show, 2), STABILITY: (agreement_panel.show, 1)}[name]
+    show, needed = {METRICS: (scoreboard_panel.show, 2), STABILITY: (stability_panel.show, 1)}[name]
     chosen = choice_panel.choose(needed=needed)
     show(chosen.entries, chosen.runs, chosen.corpus, session.store().cache_dir)
     comparison_panel.draw_refused(chosen.refused)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from datamask.analyses.agreement import settled_panel as settled_colours
+from datamask.analyses.scoreboard import stability_panel
 from datamask.dashboard.linked import best_rows, columns
 from datamask.dashboard.map import scene
 from datamask.dashboard.map.filters import Rows
@@ -41,9 +41,9 @@ def layer(
         return columns.layer(corpus, name, rows, scores_of)
     if name == best_rows.NAME:
         return best_rows.layer(current.along.mask_at(1.0), current.along.mask_at(0.0), workspace.refusal)
-    if run is not None and name in settled_colours.NAMES:
+    if run is not None and name in stability_panel.NAMES:
         cells, cache_dir = ground.places.cells, session.store().cache_dir
-        drawn = settled_colours.layer(name, run, scene.run_columns(run), corpus, cache_dir, cells)
+        drawn = stability_panel.layer(name, run, scene.run_columns(run), corpus, cache_dir, cells)
     else:
         drawn = columns.layer(corpus, name, rows, scores_of)
     own = selection is not None and selection.run is not None

@@ -8,7 +8,6 @@ import pytest
 from datamask import catalogue
 from datamask.config import SelectionConfig
 from datamask.dashboard.linked import settled_rows
-from datamask.dashboard.linked.agreed import agreed
 from datamask.dashboard.linked.settled_rows import (
     BY_PARTS,
     BY_PROOF,
@@ -17,6 +16,7 @@ from datamask.dashboard.linked.settled_rows import (
     LEANING,
     OPEN,
     OUTSIDE,
+    agreed,
 )
 from datamask.dashboard.map.hexagons import bin_hexagons
 from datamask.dashboard.map.layers import Blank, Classes, Number
@@ -30,6 +30,16 @@ def test_codes_of_the_proof():
     eligible = np.array([1, 1, 1, 0, 0, 1], bool)
     codes = settled_rows.proof_codes(settled, eligible)
     assert codes.tolist() == [INSIDE, OUTSIDE, OPEN, INELIGIBLE, INELIGIBLE, INSIDE]
+
+
+def test_core_flips_and_repetition():
+    appeared = np.array([16, 16, 10, 10, 16, 0])
+    selected = np.array([16, 15, 5, 2, 0, 0])
+    own = np.array([True, True, True, False, False, True])
+    found = agreed(appeared, selected, own)
+    assert found.core.tolist() == [True, True, False, False, False, False]
+    assert found.flips.tolist() == [False, False, True, False, False, False]
+    assert found.kept == 0.5 and found.repeated == pytest.approx((1 + 15 / 16 + 0.5) / 3)
 
 
 def test_codes_of_the_parts():

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from datamask import learning, objectives
-from datamask.analyses.scoreboard.compute import selected_rows
+from datamask.analyses.scoreboard.compute.boards import selected_rows
 from datamask.config import SelectionConfig
 from datamask.corpus import row_hash
 from datamask.corpus.corpus import Corpus

@@ -1,4 +1,4 @@
-"""Agreement: what a run would keep again on a slightly different corpus, and which samples are coin-flips."""
+"""Stability: which rows of a run are settled, by its proof or selected again on random parts of the corpus."""
 
 from __future__ import annotations
 
@@ -9,18 +9,22 @@ import numpy as np
 import streamlit as st
 
 from datamask import catalogue
-from datamask.analyses.agreement import counting
-from datamask.analyses.agreement.chart import agreement, histogram
 from datamask.analyses.comparison.tables import Entry
+from datamask.analyses.scoreboard import measuring
+from datamask.analyses.scoreboard.chart import agreement, histogram
 from datamask.corpus import Corpus
 from datamask.dashboard.drawing import words
 from datamask.dashboard.drawing.signs import Sign
-from datamask.dashboard.linked import agreed
+from datamask.dashboard.linked import settled_rows
+from datamask.dashboard.linked.settled_rows import FLIP, PARTS, Agreed
 from datamask.dashboard.map import scene
+from datamask.dashboard.map.hexagons import Hexagons
 from datamask.dashboard.map.layers import Blank, Layer, Number
+from datamask.dashboard.map.scene import RunColumns
 from datamask.dashboard.shell import background, downloads, session, tables
 from datamask.dashboard.shell import view as views
 from datamask.dashboard.shell.plots import plot
+from datamask.evaluation.result import NO_RESULT
 from datamask.runs.store import Run
 from datamask.runs.stored_measures import stored_agreement
 
@@ -28,27 +32,48 @@ SHOWN, LISTED = 100, 8
 """Coin-flips listed on the page, and how many of them without scrolling; the download has all of them."""
 
 ABOUT = (
-    f"Repeats the run on {agreed.PARTS} random subsets of the corpus, each with 80 % of the rows. A stable row is "
-    f"selected in at least 90 % of the subsets that contain it, an unstable row in {words.percent(agreed.FLIP[0])} to "
-    f"{words.percent(agreed.FLIP[1])}."
+    f"Repeats the run on {PARTS} random subsets of the corpus, each with 80 % of the rows. A stable row is "
+    "selected in at least 90 % of the subsets that contain it, an unstable row in "
+    f"{words.percent(FLIP[0])} to {words.percent(FLIP[1])}."
 )
 
+NAMES = (settled_rows.BY_PROOF, settled_rows.BY_PARTS)
+"""What the map can be colored by."""
 
-def read(entry: Entry, run: Run, corpus: Corpus, cache_dir: Path) -> agreed.Agreed | None:
-    """What is stored about a run; None: not computed yet."""
-    stored = stored_agreement(run, corpus.fingerprint, cache_dir).find()
+
+def read(run: Run, selected: np.ndarray, corpus: Corpus, cache_dir: Path) -> Agreed | None:
+    """What is stored about a run; None: not computed yet.
+
+    Args:
+        selected: bool ``(N,)``, the run's own rows.
+    """
+    stored = stored_agreement(run, corpus.fingerprint, cache_dir).find_again()
     if stored is None or len(stored[0]) != len(corpus):
         return None
-    return agreed.agreed(*stored, entry.selected)
+    return settled_rows.agreed(*stored, selected)
 
 
-def layer(entry: Entry, run: Run, corpus: Corpus, cache_dir: Path) -> Layer:
-    """A panel of the map: how many of the parts select each sample."""
-    agreed = read(entry, run, corpus, cache_dir)
-    if agreed is None:
+def share_layer(entry: Entry, run: Run, corpus: Corpus, cache_dir: Path) -> Layer:
+    """A panel of the map: how many of the parts select each row."""
+    found = read(run, entry.selected, corpus, cache_dir)
+    if found is None:
         return Blank(entry.label, "not computed yet; see Stability on the Evidence page")
     title = f"{entry.label}: share of subsets that select the row"
-    return Number(title, agreed.share.astype(np.float32), 0.0, 1.0, False)
+    return Number(title, found.share.astype(np.float32), 0.0, 1.0, False)
+
+
+def layer(name: str, run: Run, columns: RunColumns, corpus: Corpus, cache_dir: Path, cells: Hexagons | None) -> Layer:
+    """One of `NAMES` as a layer; a blank panel with the reason where the run has no such thing."""
+    config = run.config.selection
+    if name == settled_rows.BY_PROOF:
+        if columns.settled is None or not (columns.settled >= 0).any():
+            reason = settled_rows.no_proof(config, run.status().result or NO_RESULT)
+            return Blank(settled_rows.title_of(name), reason)
+        return settled_rows.layer(name, settled_rows.proof_codes(columns.settled, columns.eligible), cells)
+    found = read(run, columns.selected, corpus, cache_dir)
+    if found is None:
+        return Blank(settled_rows.title_of(name), settled_rows.no_parts(config))
+    return settled_rows.layer(name, settled_rows.part_codes(found), cells)
 
 
 def show(entries: Sequence[Entry], runs: Sequence[Run], corpus: Corpus, cache_dir: Path) -> None:
@@ -67,25 +92,25 @@ def show(entries: Sequence[Entry], runs: Sequence[Run], corpus: Corpus, cache_di
         else "A"
     )
     entry, run = labels[letter], runs[list(labels).index(letter)]
-    agreed = read(entry, run, corpus, cache_dir)
-    if agreed is None:
+    found = read(run, entry.selected, corpus, cache_dir)
+    if found is None:
         _missing(run, runs, entry, corpus, cache_dir)
         return
     numbers, picture = st.columns([1, 1.5], gap="large")
     with numbers:
         with st.container(horizontal=True, gap="small"):
             for label, mask, caption in (
-                ("Stable rows", agreed.core, "in at least 9 of 10 subsets"),
-                ("Unstable rows", agreed.flips, "in 3 to 7 of 10 subsets"),
+                ("Stable rows", found.core, "in at least 9 of 10 subsets"),
+                ("Unstable rows", found.flips, "in 3 to 7 of 10 subsets"),
             ):
                 with st.container(gap=None, width="content"):
                     st.metric(label, words.count(mask.sum()), width="content", help=ABOUT)
                     st.caption(caption)
-        inside = int((agreed.flips & entry.selected).sum())
+        inside = int((found.flips & entry.selected).sum())
         st.markdown(
-            f"{words.percent(agreed.kept)} of the rows selected by {letter} are stable. A subset that contains a "
-            f"selected row selects it again in {words.percent(agreed.repeated)} of cases. {letter} selects "
-            f"{inside:,} of the {int(agreed.flips.sum()):,} unstable rows."
+            f"{words.percent(found.kept)} of the rows selected by {letter} are stable. A subset that contains a "
+            f"selected row selects it again in {words.percent(found.repeated)} of cases. {letter} selects "
+            f"{inside:,} of the {int(found.flips.sum()):,} unstable rows."
         )
         st.page_link(
             "pages/compare.py",
@@ -95,20 +120,20 @@ def show(entries: Sequence[Entry], runs: Sequence[Run], corpus: Corpus, cache_di
         )
     with picture:
         plot(
-            agreement(histogram(agreed, entry.selected), dark=session.dark()),
+            agreement(histogram(found, entry.selected), dark=session.dark()),
             key="compare_agreement_chart",
             alt="Rows by the share of random subsets that select them",
         )
         st.caption("Rows that almost all or almost no subsets select are not drawn.")
-    _flips(agreed, entry, corpus)
+    _flips(found, entry, corpus)
 
 
-def _flips(agreed: agreed.Agreed, entry: Entry, corpus: Corpus) -> None:
-    rows = np.flatnonzero(agreed.flips)
+def _flips(found: Agreed, entry: Entry, corpus: Corpus) -> None:
+    rows = np.flatnonzero(found.flips)
     if not len(rows):
         st.caption("There is no unstable row: subsets almost always or almost never select each row.")
         return
-    rows = rows[np.argsort(np.abs(agreed.share[rows] - 0.5), kind="stable")]
+    rows = rows[np.argsort(np.abs(found.share[rows] - 0.5), kind="stable")]
     with st.container(horizontal=True, vertical_alignment="bottom", horizontal_alignment="distribute"):
         st.markdown(
             (
@@ -128,7 +153,7 @@ def _flips(agreed: agreed.Agreed, entry: Entry, corpus: Corpus) -> None:
         )
     listed = rows[:SHOWN]
     table = scene.sample_table(corpus, listed)
-    table = table.add_column(0, "parts", [100 * agreed.share[listed]]).add_column(
+    table = table.add_column(0, "parts", [100 * found.share[listed]]).add_column(
         1, "selected", [entry.selected[listed]]
     )
     st.dataframe(
@@ -166,11 +191,11 @@ def _missing(run: Run, runs: Sequence[Run], entry: Entry, corpus: Corpus, cache_
         link |= {"runs": ",".join(other.id for other in runs), "evidence_tab": "Stability"}
         sign = Sign(f"Stability of {run.config.name or run.id}", "pages/evidence.py", link)
         background.offer(
-            counting.agreement_key(run, corpus),
-            f"Repeat on {agreed.PARTS} subsets",
-            lambda: counting.start_agreement(run, corpus, cache_dir, sign),
+            measuring.agreement_key(run, corpus),
+            f"Repeat on {PARTS} subsets",
+            lambda: measuring.start_agreement(run, corpus, cache_dir, sign),
             name="measure_agreement",
             icon=":material/casino:",
-            cost=f"Takes about {agreed.PARTS} times as long as the run.",
+            cost=f"Takes about {PARTS} times as long as the run.",
             type="primary",
         )
