@@ -77,14 +77,7 @@ def select(
     work = Work.of(should_stop, progress)
     poll = work.poll
     with tempfile.TemporaryDirectory(prefix="datamask-") as scratch:
-        pool = Pool(
-            corpus,
-            resolve(config.device),
-            Path(cache_dir or scratch),
-            work=work,
-            center=config.center,
-            neighbors=config.neighbors,
-        )
+        pool = Pool.under(config, corpus, resolve(config.device), Path(cache_dir or scratch), work)
         posed = pose(pool, config, poll)
         estimator = learning.load(config.estimator)(posed.problem, config)
         learned = learn(estimator, poll=poll, watch=ShareWatch(estimator, progress) if progress else UNWATCHED)

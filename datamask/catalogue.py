@@ -45,6 +45,7 @@ class ObjectiveEntry:
         live_seconds: of one idle core per row and dimension, to pose a problem and solve every lambda that the slider
             solves before anyone asks: without rules, with rules, with a token budget. Measured on 20,000 rows of 256
             dimensions (4 to 28 s); None: not known.
+        components: whether it is defined on the leading principal components of a corpus of many dimensions.
         rule: whether its best selections are a rule of one row's own numbers.
         one_end: whether swaps end where they end, however many steps of masks came before.
         run_seconds: of one core per row and listed neighbor (dimension, where it needs no neighbors): for the ends of
@@ -65,6 +66,7 @@ class ObjectiveEntry:
     more: bool = False
     live: str = ""
     live_seconds: tuple[float, float, float] | None = None
+    components: bool = False
     rule: bool = False
     one_end: bool = False
     run_seconds: tuple[float, float, float, float, float, float] = (1e-6, 4e-8, 1.8e-8, 1e-6, 6e-7, 6e-7)
@@ -168,6 +170,7 @@ OBJECTIVES: tuple[ObjectiveEntry, ...] = (
         "DiSF (feature decorrelation)",
         "The feature dimensions of the selected rows should be uncorrelated. Does not avoid duplicates; needs many "
         "more selected rows than dimensions.",
+        components=True,
         live="slow",
         effort=0.85,
         comparison=_CORRELATED,
@@ -181,6 +184,7 @@ OBJECTIVES: tuple[ObjectiveEntry, ...] = (
         "Selected rows should point in many directions evenly: the logarithm of the Vendi score. Does not avoid "
         "duplicates.",
         proof="relaxation",
+        components=True,
         live="slow",
         effort=0.2,
         comparison="the members point its way {} than that of {} of the corpus",
@@ -195,6 +199,7 @@ OBJECTIVES: tuple[ObjectiveEntry, ...] = (
         proof="relaxation",
         warm=True,
         more=True,
+        components=True,
         live="slow",
         rule=True,
         effort=0.54,

@@ -256,6 +256,31 @@ class GraphFacts:
 
 
 @dataclass(frozen=True)
+class ComponentFacts:
+    """What is known about the components that objectives are defined on.
+
+    Attributes:
+        kept: how many. of: d, the dimensions of the features. share: of the trace of the mean of ``x x'``.
+        on_all: the raw value of each of these objectives on all dimensions, which has no bound; None: it takes more
+            memory than there is.
+    """
+
+    kept: int
+    of: int
+    share: float
+    on_all: Mapping[str, float | None]
+
+    SCHEMA: ClassVar[Schema] = Complete(kept=COUNT, of=COUNT, share=NUMBER, on_all={EVERY: NUMBER | NONE})
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> ComponentFacts:
+        return cls(record["kept"], record["of"], record["share"], record["on_all"])
+
+
+@dataclass(frozen=True)
 class RowClasses:
     """How many eligible rows a proof decides.
 

@@ -145,6 +145,12 @@ def summary_text(run: Run, result: RunResult, output: str | None) -> str:
             f"  The neighbor graph is approximate: it lists {100 * graph.recall:.1f} % of the true "
             f"neighbors, measured on {graph.recall_rows:,} random rows."
         )
+    if parts := result.components:
+        values = ", ".join(f"{name} {_raw(value)}" for name, value in parts.on_all.items())
+        lines.append(
+            f"  {' and '.join(parts.on_all)} on {parts.kept:,} of {parts.of:,} principal components, "
+            f"{100 * parts.share:.1f} % of the trace. On all dimensions, without a bound: {values}."
+        )
     if estimate := result.estimate:
         lines.append(
             f"  The raw diversity is a lower bound, of listed neighbors. The exact one is {_raw(estimate.value)} "

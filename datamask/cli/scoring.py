@@ -46,6 +46,7 @@ def score(options: argparse.Namespace) -> int:
                     work.report,
                     work.poll,
                     center=bool(options.center),
+                    components=options.components,
                     objectives=own,
                 ),
             }

@@ -30,7 +30,7 @@ PAPER_PRESET = {
 }
 """The quick-test setting of arXiv 2512.24265. Never changes."""
 
-PROBLEM = ("objective", "select_ratio", "budget", "scale", "center", "prune", "collapse", "neighbors")
+PROBLEM = ("objective", "select_ratio", "budget", "scale", "center", "components", "prune", "collapse", "neighbors")
 """Options that say which selections there are, but for λ and the rules over rows."""
 
 RULES = ("pin", "ban", "given", "quotas")
@@ -136,6 +136,12 @@ class SelectionConfig(SelectionOptions):
             raise OptionError(
                 f"--estimator {entry.name} selects by {' or '.join(entry.objectives)} alone, got --objective "
                 f"{self.objective}; use --estimator {catalogue.auto(self.objective)}"
+            )
+        if self.components is not None and not any(catalogue.objective(name).components for name, _ in self.terms):
+            able = ", ".join(each.name for each in catalogue.OBJECTIVES if each.components)
+            raise OptionError(
+                f"--components is of the objectives {able}, alone or in a sum, got --objective {self.objective}; "
+                "leave it out"
             )
         if self.budget is not None and not entry.spends:
             raise OptionError(

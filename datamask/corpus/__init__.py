@@ -15,7 +15,7 @@ job, in the order a feature row passes them:
 | `opening`, `inspection`, `corpus` | the whole of it; a look beforehand; what comes out |
 | `in_memory` | `open_corpus`: paths, tables and arrays |
 | `first_rows` | a first look: the first rows of some shards, in seconds, whatever the size |
-| `centered` | the same rows with the mean of the features taken away |
+| `centered`, `components` | the same rows with the mean of the features taken away; on their leading components |
 | `shared_corpora` | the few corpora a process holds open |
 | `neighbors` | the k-nearest-neighbour graph, one per corpus, cached, its recall measured |
 | `rounded_rows` | rows as the graph sees them, whose cosines are whole numbers |

@@ -128,7 +128,8 @@ def stored_ends(
     function = pool.function(name, size, budget)
     problem = _alone(pool, function, size, budget)
     amount = size if budget is None else f"{tokens_text(budget)}-tokens"
-    key = f"{cache_name(name)}-{amount}"
+    kept = f"-{pool.leading.axes.shape[1]}-components" if pool.on_components(name) else ""
+    key = f"{cache_name(name)}-{amount}{kept}"
     return StoredResult(
         pool.cache_dir,
         Entry(pool.space.fingerprint, "anchor", ANCHOR_VERSION, f"{key}-listed" if function.lower_bound else key),

@@ -64,14 +64,7 @@ def open_live(
     Raises:
         OptionError, Stopped: as `Live`.
     """
-    pool = Pool(
-        corpus,
-        resolve(config.device),
-        cache_dir,
-        work=Work(poll, progress or no_report),
-        center=config.center,
-        neighbors=config.neighbors,
-    )
+    pool = Pool.under(config, corpus, resolve(config.device), cache_dir, Work(poll, progress or no_report))
     return Live(pool, config, poll)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -14,8 +14,10 @@ import torch
 from torch import Tensor
 
 from datamask import catalogue, objectives
+from datamask.config import SelectionConfig
 from datamask.corpus import row_hash
 from datamask.corpus.centered import centered
+from datamask.corpus.components import Components
 from datamask.corpus.copies import NEIGHBORS, Duplicates, find_duplicates
 from datamask.corpus.corpus import Corpus
 from datamask.corpus.list_length import list_length
@@ -23,11 +25,13 @@ from datamask.corpus.neighbors import NeighborGraph, neighbors_for, stored_graph
 from datamask.errors import InputError
 from datamask.evaluation.token_lengths import token_lengths
 from datamask.learning.masks import tie_order
-from datamask.measured import Anchor, GraphFacts
+from datamask.measured import Anchor, ComponentFacts, GraphFacts
 from datamask.objectives.budgeted import BudgetedQuality
 from datamask.objectives.contract import SetFunction
 from datamask.objectives.quality import Quality
+from datamask.options.components import asked_components
 from datamask.options.duplicates import is_cosine
+from datamask.polling import Poll, no_poll
 from datamask.work import lanes
 from datamask.work.context import UNWATCHED, Report, Work
 from datamask.work.ledger import Reservation, in_words, ledger
@@ -55,11 +59,13 @@ class Pool:
         *,
         work: Work = UNWATCHED,
         center: bool = False,
+        components: str | None = None,
         neighbors: str = "auto",
     ) -> None:
         """Args:
             work: whether to go on, and who hears how far long work on the pool is.
             center: subtract the corpus's mean from the features, which then take the memory of a second copy.
+            components: as the option ``--components``.
             neighbors: ``auto``, ``exact`` or ``approximate``, how the neighbour graph is found.
 
         Raises:
@@ -67,7 +73,7 @@ class Pool:
             Stopped: from `work`.
         """
         self.corpus, self.device, self.cache_dir = corpus, device, Path(cache_dir)
-        self._work, self.center, self.neighbors = work, center, neighbors
+        self._work, self.center, self.components, self.neighbors = work, center, components, neighbors
         self.space = self._centered() if center else corpus
         self.features = tensor(self.space.features).to(device)
         self.quality = Quality(tensor(corpus.quality).to(device))
@@ -79,6 +85,19 @@ class Pool:
         self._duplicates: dict[str, Duplicates] = {}
         self.ends: dict[tuple[str, int, float | None], tuple[Anchor, Tensor]] = {}
 
+    @classmethod
+    def under(
+        cls, config: SelectionConfig, corpus: Corpus, device: torch.device, cache_dir: Path, work: Work = UNWATCHED
+    ) -> Pool:
+        """Bind a corpus as the settings of a selection say."""
+        center, components, neighbors = config.center, config.components, config.neighbors
+        return cls(corpus, device, cache_dir, work=work, center=center, components=components, neighbors=neighbors)
+
+    def suits(self, config: SelectionConfig) -> bool:
+        """Whether `under` would bind the corpus so too."""
+        asked = config.center, config.components, config.neighbors
+        return (self.center, self.components, self.neighbors) == asked
+
     def __len__(self) -> int:
         return len(self.corpus)
 
@@ -88,6 +107,53 @@ class Pool:
             space = centered(self.corpus, self._work.poll)
             room.pass_to(space)
             return space
+
+    def on_components(self, name: str) -> bool:
+        """Whether the objective is defined on fewer dimensions than the features have (`Components`)."""
+        dim = self.corpus.dim
+        return catalogue.objective(name).components and asked_components(self.components, dim) < dim
+
+    @cached_property
+    def leading(self) -> Components:
+        """The components on which `on_components` objectives are defined."""
+        kept = asked_components(self.components, self.corpus.dim)
+        self.tell(0.0, f"finding the {kept:,} leading components of {self.corpus.dim:,} dimensions")
+        return Components.of(self.space, kept, self._work.poll)
+
+    @cached_property
+    def _reduced(self) -> Tensor:
+        """The rows on these components, float32 ``(n, k)``."""
+        kept = self.leading.axes.shape[1]
+        what = f"{len(self):,} rows on {kept:,} components"
+        with ledger().reserve(4 * len(self) * kept, what, poll=self._work.poll) as room:
+            rows = tensor(self.leading.rows(self.space.features, self._work.poll)).to(self.device)
+            room.pass_to(rows)
+            return rows
+
+    def component_facts(
+        self, names: Iterable[str], budget: float | None, mask: Tensor, poll: Poll = no_poll
+    ) -> ComponentFacts | None:
+        """Return what a record should say about the components, and the values of a mask on all dimensions.
+
+        Args:
+            names: of the objectives. budget: as in `function`. mask: bool ``(n,)``.
+        """
+        reduced = [name for name in names if self.on_components(name)]
+        if not reduced:
+            return None
+        values: dict[str, float | None] = {}
+        for name in reduced:
+            objective = objectives.load(name)
+            try:
+                with self._room(name, objective, self.features):
+                    function = objective.bind_polled(self.features, None, True, poll)
+                    function = function if budget is None else function.budgeted(self.lengths, budget)
+                    if function.ordered:
+                        function.order_by(self._order)
+                    values[name] = function.value(mask, poll)
+            except InputError:  # on all dimensions it takes more memory than there is
+                values[name] = None
+        return ComponentFacts(self.leading.axes.shape[1], self.corpus.dim, self.leading.share, values)
 
     def graph(self, k: int) -> NeighborGraph:
         """The neighbour graph with at least k neighbours per row (itself included), cached on disk."""
@@ -182,14 +248,15 @@ class Pool:
         if key not in self._functions and budget is not None:
             self._functions[key] = self.function(name, size).budgeted(self.lengths, budget)
         elif key not in self._functions:
-            with self._room(entry.name, objective) as room:
+            features = self._reduced if self.on_components(name) else self.features
+            with self._room(entry.name, objective, features) as room:
                 lists, exact = None, True
                 if k:
                     graph = self.graph(k).first(k)
                     indices, similarities = graph.by_cosine()
                     lists = tensor(indices).to(self.device), tensor(similarities).to(self.device)
                     exact = graph.exact
-                function = objective.bind_polled(self.features, lists, exact, self._work.poll)
+                function = objective.bind_polled(features, lists, exact, self._work.poll)
                 if function.ordered:
                     function.order_by(self._order)
                 if k and graph.listed is not None:
@@ -198,14 +265,14 @@ class Pool:
                 room.pass_to(self._functions[key])
         return self._functions[key]
 
-    def _room(self, name: str, objective: type[SetFunction]) -> Reservation:
+    def _room(self, name: str, objective: type[SetFunction], features: Tensor) -> Reservation:
         """The memory of an objective; on a GPU that there is so much is checked, and nothing reserved.
 
         Raises:
             InputError: it takes more than there is; torch's own message names no way out. NoRoomError: it is not
                 free.
         """
-        n, d = self.features.shape
+        n, d = features.shape
         needed, on_gpu = objective.working_bytes(n, d), self.device.type == "cuda"
         memory = torch.cuda.get_device_properties(self.device).total_memory if on_gpu else ledger().total()
         if needed > memory:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,7 +23,7 @@ from datamask.learning.budget import Budget
 from datamask.learning.masks import top
 from datamask.learning.problem import Problem
 from datamask.learning.rules import Rules
-from datamask.measured import Anchor, Anchors, TermValues
+from datamask.measured import Anchor, Anchors, ComponentFacts, TermValues
 from datamask.objectives.joint import Joint, Scale, Term, Values
 from datamask.polling import Poll, no_poll
 from datamask.quotas import quota_groups
@@ -41,6 +43,7 @@ class PosedProblem:
         best_quality: bool ``(n,)``, the rows of highest quality, free of any rules.
         duplicates: which rows were kept of them before the selection.
         ruled: how many rows are ``pinned`` and ``banned``, by these names.
+        component_facts: of a mask, `Pool.component_facts` of the objectives.
     """
 
     problem: Problem
@@ -51,6 +54,7 @@ class PosedProblem:
     best_quality: Tensor
     duplicates: Duplicates
     ruled: dict[str, int]
+    component_facts: Callable[[Tensor, Poll], ComponentFacts | None]
 
     @property
     def wanted(self) -> int:
@@ -147,6 +151,7 @@ def pose(pool: Pool, config: SelectionConfig, poll: Poll = no_poll, begun: Ancho
         quality_best(pool, size, tokens, config.seed),
         duplicates,
         {"pinned": int(pinned.sum()), "banned": int(banned.sum())},
+        functools.partial(pool.component_facts, names, tokens),
     )
 
 

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from datamask.measured import Anchors, Estimate, GraphFacts, RowClasses, TermValues, WeightTotals
+from datamask.measured import Anchors, ComponentFacts, Estimate, GraphFacts, RowClasses, TermValues, WeightTotals
 from datamask.schemas import (
     COUNT,
     EVERY,
@@ -122,6 +122,7 @@ class RunResult:
         raw: values of the subset in the objectives' own units; on an approximate graph the diversity is the lower bound
             that its lists show.
         objectives: the raw value of every diversity objective, by its name.
+        components: on which some of the objectives are defined; None: all are on all dimensions.
         values: ``exact``, or ``estimate`` where `estimate` stands beside a lower bound.
         estimate: of the exact diversity; None: it is exact.
         calibrated: the values as shares of the attainable gain: 0 random, 1 the best that is known.
@@ -146,6 +147,7 @@ class RunResult:
     size: SelectedSize = grouped(SelectedSize)
     raw: TermValues = grouped(TermValues)
     objectives: Mapping[str, float | None] | None = stored({EVERY: NUMBER | NONE})
+    components: ComponentFacts | None = stored((ComponentFacts.SCHEMA, NONE), of=ComponentFacts.from_dict)
     values: str | None = stored(TEXT)
     estimate: Estimate | None = stored((Estimate.SCHEMA, NONE), of=Estimate.from_dict)
     calibrated: TermValues = stored(TermValues.SCHEMA, of=TermValues.from_dict, default=TermValues())

@@ -15,6 +15,7 @@ from datamask.evaluation.measures import OBJECTIVES, PANEL, QUALITY, objective_m
 from datamask.evaluation.measures.ground import Ground
 from datamask.evaluation.pool import Pool
 from datamask.learning.device import resolve
+from datamask.options import OPTIONS
 from datamask.polling import Poll, no_poll
 from datamask.work.context import Report, Work, no_report
 
@@ -29,6 +30,7 @@ def score_selection(
     *,
     panel: bool = False,
     center: bool = False,
+    components: str | None = None,
     objectives: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Measure a set of rows on every objective, and on request on every measure.
@@ -42,6 +44,7 @@ def score_selection(
         poll: called at least every 0.3 s; what it raises ends the work.
         panel: also measure everything else, next to a random and the top-quality selection of that size.
         center: subtract the mean of the corpus from the features, as runs with ``--center`` do.
+        components: how many principal components disf, disf_fixed and vendi are measured on, or ``all``; as in runs.
         objectives: names of your own objectives to measure too (`datamask.objectives.own`).
 
     Returns:
@@ -65,10 +68,11 @@ def score_selection(
     """
     if panel and center:
         raise OptionError("--center and --panel exclude each other: the panel measures the features as they are")
+    components = None if components is None else OPTIONS["components"].checked(components, {})
     rows = np.sort(checked_rows(corpus, rows))
     size = len(rows)
     work = Work(poll, progress or no_report)
-    pool = Pool(corpus, resolve(device), Path(cache_dir), work=work, center=center)
+    pool = Pool(corpus, resolve(device), Path(cache_dir), work=work, center=center, components=components)
     ground = Ground(pool, poll, resampling=panel)
     result: dict[str, Any] = {
         "selected": size,

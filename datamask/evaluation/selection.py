@@ -139,6 +139,7 @@ class Selection:
             ),
             raw=TermValues(values.raw_quality, raw.diversity, joint_raw),
             objectives=raw.raw_diversity,
+            components=posed.component_facts(mask, poll),
             values=raw.kind,
             estimate=raw.estimate,
             calibrated=posed.shares(values),

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 from datamask.errors import OptionError
 from datamask.options.amounts import parse_tokens, tokens_text
 from datamask.options.checks import check, finite, number_text
+from datamask.options.components import ALL
 from datamask.options.duplicates import GROUPS
 from datamask.options.quality_columns import QualityColumn
 from datamask.options.quotas import Quota
@@ -197,6 +198,23 @@ class Copies(Kind):
             value,
         )
         return f"{cosine:g}"
+
+
+@dataclass(frozen=True)
+class Components(Kind):
+    """``all``, or a number of principal components, as text."""
+
+    is_text: ClassVar[bool] = True
+
+    def canonical(self, value: Any, name: str) -> str:
+        text = str(value).strip().lower()
+        check(
+            text == ALL or (text.isdecimal() and int(text) >= 2),
+            name,
+            f"'{ALL}' or a whole number of at least 2",
+            value,
+        )
+        return text if text == ALL else str(int(text))
 
 
 @dataclass(frozen=True)

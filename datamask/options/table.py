@@ -4,7 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from datamask.options.kinds import Choice, Copies, Device, Flag, Folder, IdFile, Number, Quotas, Text, Tokens, Whole
+from datamask.options.kinds import (
+    Choice,
+    Components,
+    Copies,
+    Device,
+    Flag,
+    Folder,
+    IdFile,
+    Number,
+    Quotas,
+    Text,
+    Tokens,
+    Whole,
+)
 from datamask.options.option import Control, option, options_of
 from datamask.options.quotas import Quota
 
@@ -237,6 +250,14 @@ class SelectionOptions:
         default=False,
         control=Control(),
         help="For embeddings whose cosines are all high, such as E5.",
+    )
+    components: str | None = option(
+        Components(),
+        "Principal components",
+        "leading principal components that disf, disf_fixed and vendi are defined on: a number, or all",
+        "N",
+        WHAT,
+        unset="all up to 512 dimensions, else 512",
     )
     prune: float = option(
         Number("a share from 0 to below 1", 0, 1, below=True),

@@ -18,6 +18,7 @@ from datamask import catalogue
 from datamask.config import SelectionConfig
 from datamask.errors import OptionError
 from datamask.measured import is_bound
+from datamask.options.components import ALL
 from datamask.out_of_core import facility, streamed_dual
 from datamask.out_of_core.engines import Engine, open_engine
 from datamask.out_of_core.engines.contract import usable_cores
@@ -334,6 +335,10 @@ def solver_for(config: SelectionConfig, way_out: str = WAY_OUT) -> WholeSolver:
     if config.collapse != "none":
         raise OptionError(
             f"--collapse looks for copies in memory, not over all rows of a corpus out of core; {way_out}"
+        )
+    if config.components not in (None, ALL):
+        raise OptionError(
+            f"--components: over all rows of a corpus out of core, disf_fixed is on all dimensions; {way_out}"
         )
     names = [name for name, _ in config.terms]
     for solver in SOLVERS:

@@ -130,6 +130,7 @@ def derive(learned: LearningSelection, poll: Poll = no_poll, **provenance: Any) 
         "prune": config.prune,
         "collapse": config.collapse,
         "center": config.center,
+        "components": None if learned.components is None else learned.components.axes.shape[1],
         "quotas": [str(quota) for quota in config.quotas],
         "pinned": len(recipe.always),
         "left_out": len(recipe.never),
@@ -153,10 +154,13 @@ def _rule(learned: LearningSelection, weights: Weights, mask: np.ndarray, shares
             rule["length_weight"] = weights.pairs * pairs / most
             rule["crowding_weight"] = 2.0 * weights.pairs * pairs
     if weights.moments > 0:
-        mean, inverse_sd = standardisation(space.features, poll)
-        rule["moment_weight"] = weights.moment_weight(learned.corpus.dim)
+        features = space.features
+        if learned.components is not None:
+            rule["axes"], features = learned.components.axes, learned.components.rows(features, poll)
+        mean, inverse_sd = standardisation(features, poll)
+        rule["moment_weight"] = weights.moment_weight(features.shape[1])
         rule["mean"], rule["inverse_sd"] = mean, inverse_sd
-        rule["moment"] = weighted_moment(space.features, shares, mean, inverse_sd, poll)
+        rule["moment"] = weighted_moment(features, shares, mean, inverse_sd, poll)
     return ScoreRule(**rule)
 
 
@@ -166,7 +170,8 @@ def _notes(learned: LearningSelection, facts: dict[str, Any]) -> tuple[str, ...]
     # of a run over all rows, the rule is fitted again to all of them
     if "rows_of" not in facts and facts["otherwise"] > POOR_FIT * max(facts["selected"], 1):
         dim, names = learned.corpus.dim, dict(config.terms)
-        unknowns = (dim if "pairwise" in names else 0) + (dim * (dim - 1) // 2 if "disf_fixed" in names else 0)
+        kept = facts["components"] or dim
+        unknowns = (dim if "pairwise" in names else 0) + (kept * (kept - 1) // 2 if "disf_fixed" in names else 0)
         way_out = "Select more rows." if config.estimator == "relaxed" else "--estimator relaxed ends at an optimum."
         notes.append(
             f"{facts['otherwise']:,} rows come out otherwise than in the run, which selected {facts['selected']:,}. "

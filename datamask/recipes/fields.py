@@ -153,14 +153,16 @@ class Fields:
             raise self.error(name, f"a list of {count} finite numbers", _outline(value))
         return np.array(value, np.float64)
 
-    def matrix(self, name: str, length: int) -> np.ndarray:
-        """A list of rows of finite numbers, float64 ``(length, length)``."""
+    def matrix(self, name: str, length: int, narrow: bool = False) -> np.ndarray:
+        """A list of rows of finite numbers, float64 ``(length, length)``; where `narrow`, of fewer columns."""
         value: Any = self._record.get(name)
-        rows = isinstance(value, list) and len(value) == length
-        if not rows or not all(
-            isinstance(row, list) and len(row) == length and all(map(_finite, row)) for row in value
+        rows = isinstance(value, list) and len(value) == length and length > 0
+        width = len(value[0]) if rows and narrow and isinstance(value[0], list) else length
+        if not (rows and 0 < width <= length) or not all(
+            isinstance(row, list) and len(row) == width and all(map(_finite, row)) for row in value
         ):
-            raise self.error(name, f"{length:,} lists of {length:,} finite numbers", _outline(value))
+            fewer = " or fewer" if narrow else ""
+            raise self.error(name, f"{length:,} lists of {length:,}{fewer} finite numbers", _outline(value))
         return np.array(value, np.float64)
 
 

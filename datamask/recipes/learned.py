@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from datamask.config import SelectionConfig
+from datamask.corpus.components import Components
 from datamask.corpus.corpus import Corpus
 from datamask.errors import InputError
 from datamask.polling import Poll, no_poll
@@ -27,7 +28,8 @@ class LearningSelection:
 
     Attributes:
         corpus: as it was opened. space: the same or its centered twin, in whose features the objective was measured;
-            center: what was subtracted, float64 ``(d,)``, None for nothing.
+            center: what was subtracted, float64 ``(d,)``, None for nothing. components: on which the second moments
+            of that space are defined; None: on all its dimensions.
         config: the settings. anchors: the ends of the scales, as runs keep them.
         quality: the quality columns as they stand in the shards, float64 ``(Q, N)``, and how they add up.
         selected, eligible, given, pinned, banned: bool ``(N,)``, as in the run.
@@ -36,6 +38,7 @@ class LearningSelection:
     corpus: Corpus
     space: Corpus
     center: np.ndarray | None
+    components: Components | None
     config: SelectionConfig
     anchors: dict[str, Any]
     quality: tuple[FrozenQuality, ...]

@@ -4,7 +4,8 @@ A row is kept if its score reaches a threshold:
 
     q      = sum over the quality columns of weight * transform(value)
     x      = (feature - center) / its length            center: nothing, unless the run subtracted the corpus's mean
-    y      = (x - mean) * inverse_sd                     of the DiSF with fixed scale alone
+    y      = (x - mean) * inverse_sd                     of the DiSF with fixed scale alone; where the run kept
+             principal components, of (axes' x) / its length in the place of x
     score  = quality_weight * q - crowding_weight * (x . direction) - moment_weight * (y' moment y)
              + length_weight * tokens                    the last under a token budget alone
     kept   = score >= tau                                or that of the row's group, where there were quotas
@@ -25,6 +26,7 @@ from typing import Any
 import numpy as np
 
 from datamask import __version__, catalogue
+from datamask.corpus.components import NOWHERE
 from datamask.errors import MADE_BY_ANOTHER, InputError, OptionError, StoreError
 from datamask.files import FORMAT, read_bounded, replacing, user_path
 from datamask.recipes.fields import Fields, Id, parse_strict
@@ -40,7 +42,7 @@ RUN = "[A-Za-z0-9._-]{1,255}"
 
 
 RULE_WEIGHTS = ("quality_weight", "crowding_weight", "moment_weight", "length_weight")
-RULE_ARRAYS = ("direction", "moment", "mean", "inverse_sd")
+RULE_ARRAYS = ("direction", "moment", "mean", "inverse_sd", "axes")
 """The parts of a rule."""
 
 
@@ -51,7 +53,8 @@ class ScoreRule:
     Attributes:
         quality_weight, crowding_weight, moment_weight, length_weight: of the four parts; 0: there is no such part.
         direction: ``(d,)``; None without crowding.
-        moment: ``(d, d)``, symmetric, diagonal 0; mean, inverse_sd: ``(d,)``; None without moments.
+        moment: ``(k, k)``, symmetric, diagonal 0; mean, inverse_sd: ``(k,)``; None without moments.
+        axes: ``(d, k)``, components on which rows are scaled to unit length again; None: rows stay as they are.
     """
 
     quality_weight: float
@@ -62,6 +65,7 @@ class ScoreRule:
     mean: np.ndarray | None = None
     inverse_sd: np.ndarray | None = None
     length_weight: float = 0.0
+    axes: np.ndarray | None = None
 
     @property
     def needs_features(self) -> bool:
@@ -69,7 +73,10 @@ class ScoreRule:
         return self.direction is not None or self.moment is not None
 
     def standardised(self, units: np.ndarray) -> np.ndarray:
-        """y of unit features, float64 ``(n, d)``, where the rule has moments."""
+        """y of unit features ``(n, d)``, float64 ``(n, k)``, where the rule has moments."""
+        if self.axes is not None:
+            units = units @ self.axes
+            units = units / np.maximum(np.linalg.norm(units, axis=1, keepdims=True), NOWHERE)
         y: np.ndarray = (units - self.mean) * self.inverse_sd
         return y
 
@@ -88,8 +95,11 @@ class ScoreRule:
         """Raises InputError where a field is not what it must be."""
         weights = {name: fields.number(name, 0.0) for name in RULE_WEIGHTS}
         direction = fields.vector("direction", dim) if fields.has("direction") else None
-        moment = mean = inverse_sd = None
+        moment = mean = inverse_sd = axes = None
         if fields.has("moment"):
+            if fields.has("axes"):
+                axes = fields.matrix("axes", dim, narrow=True)
+                dim = axes.shape[1]
             moment = fields.matrix("moment", dim)
             mean, inverse_sd = fields.vector("mean", dim), fields.vector("inverse_sd", dim)
             if not np.allclose(moment, moment.T, rtol=1e-6, atol=1e-12):
@@ -97,7 +107,7 @@ class ScoreRule:
         for part, weight in (("direction", "crowding_weight"), ("moment", "moment_weight")):
             if weights[weight] > 0 and not fields.has(part):
                 raise fields.error(part, f"given, since {weight} is above 0", None)
-        return cls(direction=direction, moment=moment, mean=mean, inverse_sd=inverse_sd, **weights)
+        return cls(direction=direction, moment=moment, mean=mean, inverse_sd=inverse_sd, axes=axes, **weights)
 
 
 @dataclass(frozen=True)

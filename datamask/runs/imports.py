@@ -75,14 +75,7 @@ def import_ids(store: RunStore, config: RunConfig, work: Work = UNWATCHED) -> Ru
         reached = max(reached, 0.3 + 0.5 * share)
         work.report(reached, what)
 
-    pool = Pool(
-        corpus,
-        device,
-        store.cache_dir,
-        work=replace(work, report=measuring),
-        center=config.selection.center,
-        neighbors=config.selection.neighbors,
-    )
+    pool = Pool.under(config.selection, corpus, device, store.cache_dir, replace(work, report=measuring))
     measuring(0.0, "measuring the ends of the scales")
     ends_began, graph_before = time.perf_counter(), pool.seconds_graph
     posed = pose(pool, config.selection, work.poll)

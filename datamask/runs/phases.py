@@ -11,6 +11,7 @@ import re
 
 from datamask import catalogue
 from datamask.config import SelectionConfig
+from datamask.options.components import asked_components
 
 GRAPH, ENDS, REFERENCES, LEARNING, ENDING = "graph", "ends", "references", "learning", "ending"
 """Building the neighbour graph; solving for the ends of the scales; what the ends are compared with; the steps; and
@@ -55,7 +56,8 @@ def expected_seconds(
     masks = float(steps or 0) * (config.n_rollout or 0) * (config.partial or 1.0) / cores**_THREADED
     for name, _ in config.terms:
         entry = catalogue.objective(name)
-        unit = float(n) * (listed if entry.needs_neighbors else dim)
+        own = asked_components(config.components, dim) if entry.components else dim
+        unit = float(n) * (listed if entry.needs_neighbors else own)
         ends, references, mask, solution, after_steps, after_solution = (unit * cost for cost in entry.run_seconds)
         seconds[ENDS] += ends
         seconds[REFERENCES] += references

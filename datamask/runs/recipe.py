@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from datamask.config import CorpusConfig, QualityColumn, RunConfig
+from datamask.config import CorpusConfig, QualityColumn, RunConfig, SelectionConfig
 from datamask.corpus.centered import centered, common_mean
+from datamask.corpus.components import Components
 from datamask.corpus.corpus import Corpus
 from datamask.corpus.opening import read_corpus
 from datamask.corpus.shared_corpora import shared_corpora
 from datamask.errors import OptionError, RunStateError
 from datamask.evaluation.result import NO_RESULT
+from datamask.options.components import asked_components
 from datamask.polling import Poll
 from datamask.recipes.derive import derive, refusal
 from datamask.recipes.learned import LearningSelection
@@ -71,6 +73,7 @@ def recipe_of(run: Run, work: Work = UNWATCHED, *, corpus: Corpus | None = None)
             corpus,
             space,
             common_mean(corpus, work.poll) if selection.center else None,
+            _components(selection, space, work.poll),
             selection,
             facts["anchors"],
             tuple(FrozenQuality.of(column, part) for column, part in zip(columns, values)),
@@ -121,6 +124,7 @@ def selection_of_sample(
         corpus,
         space,
         center,
+        None,
         config,
         posed.anchors().to_dict(),
         frozen,
@@ -132,6 +136,14 @@ def selection_of_sample(
         nobody,
     )
     return SampleSelection(frozen, derive(learned, poll, rows_of="a sample"))
+
+
+def _components(config: SelectionConfig, space: Corpus, poll: Poll) -> Components | None:
+    """The components on which a rule's second moments are defined, as `Pool.leading`; None: all dimensions."""
+    kept = asked_components(config.components, space.dim)
+    if kept == space.dim or "disf_fixed" not in dict(config.terms):
+        return None
+    return Components.of(space, kept, poll)
 
 
 def _check_same(run: Run, corpus: Corpus, facts: dict[str, Any]) -> None:

@@ -53,7 +53,7 @@ def load_corpus(execution: Execution) -> None:
         RunStateError: it has changed since.
     """
     config, run, writer, pool = execution.config, execution.run, execution.writer, execution.shared
-    if pool is None or (pool.center, pool.neighbors) != (config.center, config.neighbors):
+    if pool is None or not pool.suits(config):
         execution.say("opening the corpus")
         pool = open_pool(
             run.config.corpus,
@@ -94,7 +94,7 @@ def open_pool(
     """
     device = resolve(config.device)
     stamps = digests.stamps(list_files(corpus_config.inputs, poll=work.poll, split=corpus_config.split), work.poll)
-    pool = Pool(open_corpus(), device, cache_dir, work=work, center=config.center, neighbors=config.neighbors)
+    pool = Pool.under(config, open_corpus(), device, cache_dir, work)
     pool.stamps = stamps
     return pool
 

@@ -64,6 +64,7 @@ def _distance(then: SelectionConfig, now: SelectionConfig) -> tuple[float, float
             settings.estimator,
             settings.objective,
             settings.center,
+            settings.components,
             settings.scale,
             settings.budget is None,
             settings.seed if seeded else None,

@@ -34,6 +34,7 @@ KINDS = {
     "learned": {"objective": "pairwise", "estimator": "counterfactual", "n_epochs": 20},
     "centered": {"objective": "pairwise", "center": True},
     "disf_fixed": {"objective": "disf_fixed"},
+    "components": {"objective": "pairwise:2,disf_fixed:1", "components": 4},
     "sum": {"objective": "pairwise:2,disf_fixed:1"},
     "budget": {"objective": "pairwise:2,disf_fixed:1", "budget": 150_000},
     "random": {"objective": "pairwise:1,disf_fixed:1", "estimator": "random"},
@@ -67,9 +68,16 @@ def _score(recipe: Recipe, x: np.ndarray, quality: np.ndarray, lengths: np.ndarr
     if rule["direction"] is not None:
         score -= rule["crowding_weight"] * (x @ np.array(rule["direction"]))
     if rule["moment"] is not None:
-        y = (x - np.array(rule["mean"])) * np.array(rule["inverse_sd"])
+        y = (_kept(recipe, x) - np.array(rule["mean"])) * np.array(rule["inverse_sd"])
         score -= rule["moment_weight"] * np.einsum("ia,ab,ib->i", y, np.array(rule["moment"]), y)
     return score
+
+
+def _kept(recipe: Recipe, x: np.ndarray) -> np.ndarray:
+    """Rows on the components that a rule names, of unit length."""
+    axes = json.loads(recipe.to_json())["rule"]["axes"]
+    z = x if axes is None else x @ np.array(axes)
+    return z / np.linalg.norm(z, axis=1, keepdims=True)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -89,8 +97,8 @@ def test_the_score_is_what_the_run_itself_noted_for_every_row(kind, run_of, monk
         squares = ((x - mean) ** 2).sum(axis=1)
         own += rule.crowding_weight / 2 * weight * squares * (np.where(chosen, 1, -1) if mean.any() else 2 * chosen)
     if rule.moment is not None:
-        y = (x - rule.mean) * rule.inverse_sd
-        moments = y[:, :, None] * y[:, None, :] * (1 - np.eye(x.shape[1]))
+        y = (_kept(recipe, x) - rule.mean) * rule.inverse_sd
+        moments = y[:, :, None] * y[:, None, :] * (1 - np.eye(y.shape[1]))
         if recipe.of == "tokens":
             moments = moments - np.tensordot(corpus.lengths / corpus.lengths.sum(), moments, 1)
         own += rule.moment_weight / 2 * weight * (moments**2).sum(axis=(1, 2)) * np.where(chosen, 1, -1)

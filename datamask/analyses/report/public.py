@@ -23,12 +23,12 @@ OF_CORPUS = (
 OF_SELECTION = (
     *("objective", "lamb", "select_ratio", "budget", "estimator", "preset", "scale", "n_rollout", "n_epochs"),
     *("partial", "max_lr", "min_lr", "init", "polish", "temperature", "clusters", "clip", "inside", "center", "prune"),
-    *("collapse", "pin", "ban", "given", "quotas", "neighbors", "all_rows", "seed", "device"),
+    *("components", "collapse", "pin", "ban", "given", "quotas", "neighbors", "all_rows", "seed", "device"),
 )
 OF_RECIPE = (
     *("run", "name", "fingerprint", "total_rows", "files", "columns", "versions", "estimator", "calibrated"),
     *("upper_bound", "settings", "rows", "selected", "share_selected", "kept", "share_kept", "otherwise"),
-    *("beyond_the_run", "prune", "collapse", "center", "quotas", "pinned", "left_out", "rows_of"),
+    *("beyond_the_run", "prune", "collapse", "center", "components", "quotas", "pinned", "left_out", "rows_of"),
 )
 """Of where a recipe was learned."""
 

@@ -80,6 +80,7 @@ def add_score(parser: argparse.ArgumentParser) -> None:
         help="every measure with intervals, next to random and top quality, and the best of each",
     )
     add_options(group, "center")
+    add_options(group, "components")
     group.add_argument("--objective", metavar="module:Class", help="also measure an objective of your own")
     rare(add_device(group, default="auto"))
     output = parser.add_argument_group(OUTPUT)

@@ -17,6 +17,7 @@ import numpy as np
 
 from datamask import catalogue
 from datamask.config import SelectionConfig
+from datamask.config.selection import RULES
 from datamask.corpus import Corpus
 from datamask.dashboard.drawing import words
 from datamask.dashboard.runs import time_estimate
@@ -29,7 +30,7 @@ LOOKED_AT = 40
 NEAR = 0.03
 """Of tokens: two neighbors along lambda that differ by no more are said as one number."""
 
-ALIKE = ("objective", "estimator", "scale", "prune", "collapse", "center", "pin", "ban", "quotas", "given")
+ALIKE = ("objective", "estimator", "scale", "prune", "collapse", "center", "components", *RULES)
 """Settings on which it depends how long the selected rows are, besides lambda and their number."""
 
 

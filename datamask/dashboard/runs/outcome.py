@@ -242,6 +242,8 @@ def headline(run: Run) -> str:
         extras.append(f"without {duplicates_named(config.collapse, run.facts().get('columns'))}")
     if config.center:
         extras.append("features centered")
+    if config.components is not None:
+        extras.append(f"{config.components} components")
     if config.scale == "raw":
         extras.append("raw scale")
     how = " · ".join([how, *extras])

@@ -24,7 +24,7 @@ class Ends:
     """Where a run's diversity is 0 and 1.
 
     Attributes:
-        question: names what the ends depend on besides the version of datamask: corpus, objective, size, centering.
+        question: names what the ends depend on besides the version of datamask: corpus, objective, size and so on.
         found: random and best end by objective.
     """
 
@@ -46,7 +46,7 @@ def ends_of(settings: SelectionConfig, result: RunResult, facts: Mapping[str, An
     """The ends of a run by its settings, its result and its facts, either of which may lack them."""
     selected = facts.get("selected") if result.size.selected is None else result.size.selected
     size = selected if settings.budget is None else f"{settings.budget} tokens"
-    whole = facts.get("fingerprint"), settings.objective, size, settings.center, settings.given
+    whole = facts.get("fingerprint"), settings.objective, size, settings.center, settings.components, settings.given
     anchors = result.anchors or Anchors.from_dict(facts.get("anchors") or {})
     found = {name: (anchor.random, anchor.best) for name, anchor in anchors.diversity.items()}
     return Ends(json.dumps(whole), found)

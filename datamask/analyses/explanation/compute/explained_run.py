@@ -29,14 +29,8 @@ def explainer_of(run: Run, work: Work = UNWATCHED, *, pool: Pool | None = None) 
         raise RunStateError(f"run {run.id} is {state}; only a done run has a selection to explain")
     if pool is None:
         corpus = shared_corpora().get(run.config.corpus, work.part(0.0, 0.5), beside=run.config.selection.beside)
-        pool = Pool(
-            corpus,
-            torch.device("cpu"),
-            run.path.parent / FOLDER,
-            work=work.part(0.5, 0.8),
-            center=run.config.selection.center,
-            neighbors=run.config.selection.neighbors,
-        )
+        settings, cpu = run.config.selection, torch.device("cpu")
+        pool = Pool.under(settings, corpus, cpu, run.path.parent / FOLDER, work.part(0.5, 0.8))
     recorded = run.facts().get("fingerprint")
     if recorded != pool.corpus.fingerprint:
         raise RunStateError(

@@ -151,7 +151,7 @@ def write_agreement(
         selected_rows(run, corpus)
         config, device = run.config.selection, torch.device("cpu")
         stoppable = Work(work.poll)
-        pool = Pool(corpus, device, Path(cache_dir), work=stoppable, center=config.center, neighbors=config.neighbors)
+        pool = Pool.under(config, corpus, device, Path(cache_dir), stoppable)
         return agreement(pool, config, work)
 
     stored_agreement(run, corpus.fingerprint, cache_dir).find_or_compute(counted, work.poll)
