@@ -136,7 +136,7 @@ def test_a_run_that_cannot_have_it_says_why_and_nothing_is_written(tmp_path, run
     assert not any(export.missing(run) for export in EXPORTS)
     (recipe,) = (export for export in EXPORTS if export.name == "recipe")
     sentence = recipe.missing(facility)
-    assert sentence.startswith("With Facility location, ") and sentence.endswith(".")
+    assert sentence.startswith("Facility location ") and sentence.endswith(".")
     with pytest.raises(DatamaskError, match="Facility location has no recipe: each row depends on others"):
         recipe.write(facility, tmp_path / "none.json")
     assert not (tmp_path / "none.json").exists()
