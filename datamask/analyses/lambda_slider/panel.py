@@ -32,7 +32,7 @@ from datamask.dashboard.runs import listing
 from datamask.dashboard.shell import session
 from datamask.dashboard.shell import view as views
 from datamask.dashboard.shell.garbage import settled
-from datamask.dashboard.tradeoff import below_random, lambda_points, live
+from datamask.dashboard.tradeoff import lambda_points, live
 from datamask.dashboard.tradeoff.lambda_points import Mark
 from datamask.dashboard.workspace import current as currently
 from datamask.dashboard.workspace.current import Current
@@ -267,10 +267,9 @@ def _progress(beside: Beside, along: Current) -> tuple[str, str, str]:
 
 
 def _marks(beside: Beside, along: Current) -> list[Mark]:
-    """Return what stands next to the solved points: the run, below random, the marked row and its flip."""
+    """Return what stands next to the solved points: the run, the marked row and its flip."""
     run = beside.workspace.run
     marks = [] if along.own is None else [Mark("run", along.own.lamb, along.own.lamb, "")]
-    marks += below_random.marks(along.points)
     if beside.sample is not None:
         job = None if run is None else worker().find(explanations.flip_key(run, beside.sample))
         flip = job.result.lamb if job is not None and job.state == "done" else None

@@ -126,13 +126,14 @@ MARK = (
 icon by name would be fetched from the web."""
 
 
-def frame(title: str, question: str, about: str = "") -> Current | None:
+def frame(title: str, question: str, about: str = "", welcome: str = "") -> Current | None:
     """Draw what every page shares. Call it first: it sets the page's configuration.
 
     Args:
         title: the page's name, as in the menu and the browser's tab; its heading is for screen readers alone.
         question: the one question the page answers, which the menu's help begins with.
         about: what the menu's help explains of this page, as Markdown.
+        welcome: as of `answer_panel.show`.
 
     Returns:
         The current selection, which the page shows; None where no corpus is open.
@@ -152,7 +153,7 @@ def frame(title: str, question: str, about: str = "") -> Current | None:
     known = None if workspace is None else currently.known(workspace, begin=True)
     with st.container(gap="xxsmall"):
         _menu(question, about, title, opening, known)
-        current = answer_panel.show(known)
+        current = answer_panel.show(known, welcome)
     if current is None and opening is not None and opening.ready:
         st.rerun()  # opened since: nothing on this page waits for it any more
     trouble = st.session_state.pop("trouble", None)

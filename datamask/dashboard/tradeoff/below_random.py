@@ -8,16 +8,11 @@ from pathlib import Path
 
 from datamask.config import SelectionConfig
 from datamask.corpus import Corpus
-from datamask.dashboard.drawing import words
 from datamask.dashboard.tradeoff import kept_points, lambda_points, live, spots
 from datamask.dashboard.tradeoff.lambda_point import LambdaPoint
-from datamask.dashboard.tradeoff.lambda_points import Mark
 from datamask.dashboard.tradeoff.spots import TOLERANCE, Spot
 from datamask.errors import DatamaskError
 from datamask.runs.store import Run
-
-BELOW = "below"
-"""The kind of a mark where a term is below random."""
 
 TERMS = ("quality", "diversity")
 
@@ -37,36 +32,6 @@ def warning(corpus: Corpus, settings: SelectionConfig, runs: Sequence[Run], cach
                 spot = spots.spot_of(run, corpus.fingerprint)
                 known += [spot] if spot is not None and spot.priced else []
     return below_at(sorted(known, key=lambda point: point.lamb), settings.lamb)
-
-
-def marks(points: Sequence[LambdaPoint]) -> list[Mark]:
-    """The stretches of solved lambdas whose quality or diversity is below that of a random selection.
-
-    Args:
-        points: by rising lambda. A diversity that is only measured on lists counts too, and its words say so.
-    """
-    found = []
-    for term in TERMS:
-        stretch: list[LambdaPoint] = []
-        for point in (*points, None):
-            if point is not None and getattr(point, term) < -TOLERANCE:
-                stretch.append(point)
-            elif stretch:
-                found.append(_below(term, stretch))
-                stretch = []
-    return found
-
-
-def _below(term: str, stretch: Sequence[LambdaPoint]) -> Mark:
-    low, high = stretch[0].lamb, stretch[-1].lamb
-    least = words.percent(min(getattr(point, term) for point in stretch), 1)
-    listed = term == "diversity" and not all(point.exact for point in stretch)
-    random = "0 %, on listed neighbors" if listed else "0 %"
-    if low == high:
-        said = f"λ {low:g}: {term} is {least}, below random ({random})"
-    else:
-        said = f"λ {low:g} to {high:g}: {term} is below random ({random}), at worst {least}"
-    return Mark(BELOW, low, high, said)
 
 
 def below_at(points: Sequence[LambdaPoint | Spot], lamb: float) -> str:

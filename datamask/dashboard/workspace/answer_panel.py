@@ -34,21 +34,25 @@ STYLE = f"""<style>
 </style>"""
 
 
-def show(known: Current | None) -> Current | None:
-    """Draw the bar, and give the current selection that the page shows; None where no corpus is open."""
+def show(known: Current | None, welcome: str = "") -> Current | None:
+    """Draw the bar, and give the current selection that the page shows; None where no corpus is open.
+
+    Args:
+        welcome: what stands above it in a browser where λ was never moved.
+    """
     current = None if known is None else currently.chosen(known)
     with st.container(key=KEY, horizontal=True, vertical_alignment="center", gap="small"):
         if current is None:
             st.caption("No selection yet.", width="content")
         else:
-            _draw(current)
+            _draw(current, welcome)
     return current
 
 
-def _draw(current: Current) -> None:
+def _draw(current: Current, welcome: str) -> None:
     workspace, selection = current.workspace, current.selection
     if selection is not None:
-        _numbers(current, selection)
+        _numbers(current, selection, welcome)
     with st.container(key=BUTTONS, horizontal=True, vertical_alignment="center", gap="xsmall", width="content"):
         if current.waits or (selection is None and current.under_way):
             st.fragment(_watch, run_every=EVERY)(current)
@@ -63,7 +67,7 @@ def _draw(current: Current) -> None:
             _download(workspace, selection)
 
 
-def _numbers(current: Current, selection: Selection) -> None:
+def _numbers(current: Current, selection: Selection, welcome: str) -> None:
     workspace = current.workspace
     # the page is drawn again at the end of what the menu says is under way
     proving = selection.run is None and current.under_way and not current.settled(selection.lamb)
@@ -72,6 +76,7 @@ def _numbers(current: Current, selection: Selection) -> None:
         key="answer_numbers",
         data={
             "answer": wording.answer_of(workspace.corpus, current.units, selection, final=not proving),
+            "welcome": welcome,
             "ticks": answers.ticks(current.units),
             "problem": wording.problem(selection.settings),
             "colors": [tone.quality, tone.diversity],

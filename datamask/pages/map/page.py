@@ -43,7 +43,7 @@ from datamask.dashboard.shell import chosen, ordering, session
 from datamask.dashboard.shell import view as views
 from datamask.dashboard.workspace import preparing_panel
 from datamask.dashboard.workspace.current import Current
-from datamask.pages.map import colors, compared_panel, instrument
+from datamask.pages.map import colors, compared_panel, instrument, tradeoff_panel
 from datamask.pages.map.compared_panel import Compared
 from datamask.runs.store import Run
 
@@ -62,9 +62,15 @@ ABOUT = (
 )
 
 
+WELCOME = (
+    "Choose which rows of a training corpus to keep. Drag the dot: right for better scores, up for more variety. "
+    "Click a mark to see why it is kept."
+)
+
+
 def show() -> None:
     """Draw the page: the map of the open corpus; before there is one, the way to it."""
-    current = frame("Map", "Which rows are selected, and where are they on the map?", texts_panel.ABOUT)
+    current = frame("Map", "Which rows are selected, and where are they on the map?", texts_panel.ABOUT, WELCOME)
     opening = session.current_opening()
     if opening is not None and opening.under_way:
         session.draw_opening(opening, follow=True)
@@ -192,6 +198,7 @@ def _rail(shown: Shown) -> Look:
     for key, known in (*((key, choices) for _, key in MENUS), ("group", shown.rows.classes)):
         if st.session_state.get(key) not in known:  # remembered from another corpus, which had other columns
             st.session_state.pop(key, None)
+    tradeoff_panel.show(shown.current)
     with st.container(horizontal=True, vertical_alignment="bottom", horizontal_alignment="distribute", wrap=False):
         count = st.segmented_control(
             "Maps",

@@ -4,10 +4,12 @@
 const BARS = new WeakMap();
 const LOW = -0.15; // where a meter begins: below 0, which is random
 const ROOM = 1 - LOW;
+const MOVED = "datamask-lambda-moved";
 
 class AnswerBar {
   constructor(parent) {
     this.root = make("div", "answer", parent);
+    this.welcome = make("div", "head", this.root);
     const head = make("div", "head", this.root);
     [this.name, this.about] = [make("b", "", head), make("span", "", head)];
     this.size = make("div", "size", this.root);
@@ -17,12 +19,15 @@ class AnswerBar {
     this.hear = ({ detail }) => {
       if (!this.root.isConnected) STORE.bell.removeEventListener("answer", this.hear);
       else this.show(detail);
+      if (detail) remember();
     };
     STORE.bell.addEventListener("answer", this.hear);
   }
 
   receive(data) {
     this.data = data;
+    this.welcome.textContent = data.welcome;
+    this.welcome.hidden = !data.welcome || remembered();
     this.show(STORE.answer);
   }
 
@@ -56,6 +61,15 @@ class AnswerBar {
       tick.title = words;
     });
   }
+}
+
+// Whether λ was moved in this browser before: then nothing needs to be explained.
+function remembered() {
+  try { return localStorage.getItem(MOVED) !== null; } catch { return false; } // where a browser keeps nothing
+}
+
+function remember() {
+  try { localStorage.setItem(MOVED, "1"); } catch { /* as above */ }
 }
 
 function mount({ data, parentElement }) {

@@ -13,7 +13,13 @@ class LambdaSlider {
     // words above, so that the slider keeps its place however many lines they take
     this.notes = make("div", "notes", this.root);
     const line = make("div", "line", this.root);
-    this.name = make("output", "value", line);
+    this.name = make("label", "value", line, "λ ");
+    this.typed = make("input", "", this.name);
+    Object.assign(this.typed, { type: "number", min: "0", max: "1", step: "0.01" });
+    this.typed.onchange = () => {
+      if (this.typed.value !== "") this.moveTo(Math.min(1, Math.max(0, Number(this.typed.value))));
+      this.ask(this.at);
+    };
     make("span", "end", line, "diversity");
     this.rail = make("div", "rail", line);
     this.signs = make("div", "signs", this.rail);
@@ -66,6 +72,12 @@ class LambdaSlider {
   }
 
   // -- what a hand does -------------------------------------------------------------------------------------------
+
+  // As a hand on the slider would: the dot of the trade-off, or a number that was typed.
+  moveTo(lamb) {
+    this.input.value = String(lamb); // to its steps
+    this.drag();
+  }
 
   drag() {
     Object.assign(this, { turn: Date.now(), rests: false, touched: true });
@@ -122,7 +134,8 @@ class LambdaSlider {
     this.elsewhere(!!point && point !== state.current);
     this.input.value = String(at);
     this.input.disabled = this.points.length < 2 && !state.answers;
-    this.name.textContent = `λ ${at.toFixed(2)}`;
+    this.typed.value = at.toFixed(2);
+    this.typed.disabled = this.input.disabled;
     this.button.hidden = !state.press;
     this.button.textContent = this.button.title = state.label;
     this.home.hidden = !touched || this.input.disabled;
@@ -142,6 +155,9 @@ class LambdaSlider {
     }
     // read by tests: which selection is on the map
     this.root.dataset.shown = touched && point ? String(point.lamb) : "";
+    STORE.slider = { points: this.points, point, at, movable: !this.input.disabled, drag: (lamb) => this.moveTo(lamb),
+      release: () => this.ask(this.at) };
+    STORE.bell.dispatchEvent(new CustomEvent("slider"));
     if (paint) this.map.recolour();
   }
 
