@@ -107,8 +107,13 @@ def text_of(result: AblationResult, agreement: float | None = None) -> str:
     Args:
         agreement: rank correlation of the two proxy models, where the second one was run.
     """
-    parts = [wording.headline(result), ""]
-    parts.append(_over_targets(result) if result.several else _on_one_target(result))
+    # it loads pandas, for which no other command should wait
+    from datamask.analyses.ablation import tables
+
+    table = tables.methods(result) if result.several else tables.losses(result)
+    # one number a row: a regret or a loss
+    rows = table.map(lambda cell: f"{cell:.3f}" if isinstance(cell, float) else cell).to_dict("records")
+    parts = [wording.headline(result), "", table_text([{str(name): row[name] for name in row} for row in rows])]
     if result.several:
         apart = "" if result.provisional else "; * can be told apart from random"
         parts += ["", f"Difference from random in {result.unit}, lower is better{apart}", ""]
@@ -117,29 +122,6 @@ def text_of(result: AblationResult, agreement: float | None = None) -> str:
     if agreement is not None:
         parts.append(f"The two proxy models rank the methods with a rank correlation of {agreement:.2f}.")
     return "\n".join(parts)
-
-
-def _over_targets(result: AblationResult) -> str:
-    """A row a method, by its largest regret; how often it is better or worse only where that is known."""
-    return table_text(
-        [
-            {
-                "method": summary.method.label,
-                **(
-                    {}
-                    if result.provisional
-                    else {
-                        "than random": f"{summary.better} better, {summary.worse} worse",
-                        "than best simple": f"{summary.better_than_simple} better, {summary.worse_than_simple} worse",
-                    }
-                ),
-                "worst target": f"{summary.worst.label} {wording.signed(summary.worst_difference)}",
-                "largest regret": f"{summary.regret:.3f}",
-                "on": summary.regret_on.label,
-            }
-            for summary in sorted(result.summaries, key=lambda summary: summary.regret)
-        ]
-    )
 
 
 def _by_target(result: AblationResult) -> str:
@@ -151,26 +133,5 @@ def _by_target(result: AblationResult) -> str:
             told = difference is not None and difference.verdict != "level"
             mean = result.means[place, at] - result.means[0, at]
             row[target.name] = f"{wording.signed(mean)}{'*' if told else ''}"
-        rows.append(row)
-    return table_text(rows)
-
-
-def _on_one_target(result: AblationResult) -> str:
-    """A row a method, the best first; verdicts only where they are known."""
-    rows = []
-    best = None if result.comparisons is None else result.comparisons.best_simple[0]
-    for place in map(int, result.means[:, 0].argsort(kind="stable")):
-        to_random, to_simple = result.to_random(place, 0), result.to_simple(place, 0)
-        row = {"method": result.methods[place].label, "loss": f"{result.means[place, 0]:.3f}"}
-        if to_random is None or to_simple is None:
-            row["to random"] = wording.signed(result.means[place, 0] - result.means[0, 0])
-        else:
-            row |= {
-                "to random": wording.amount(to_random),
-                "than random": to_random.verdict,
-                # chosen on other seeds, the best simple baseline can differ from itself
-                "to best simple": "" if place == best else wording.amount(to_simple),
-                "than best simple": "the best" if place == best else to_simple.verdict,
-            }
         rows.append(row)
     return table_text(rows)

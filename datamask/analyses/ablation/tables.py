@@ -73,44 +73,44 @@ def regrets(result: AblationResult) -> dict[str, float]:
 
 
 def methods(result: AblationResult) -> pd.DataFrame:
-    """One row per method of a result with several targets, in `order`."""
-    of = len(result.targets)
+    """One row per method of a result with several targets, in `order`; counts only where they are known."""
     rows = []
     for place in order(result):
         summary = result.summaries[place]
+        counts = {
+            "than random": f"{summary.better} better, {summary.worse} worse",
+            "than best simple": f"{summary.better_than_simple} better, {summary.worse_than_simple} worse",
+        }
         rows.append(
             {
                 "method": summary.method.label,
                 "largest regret": summary.regret,
                 "on": summary.regret_on.label,
-                "better than random": "" if result.provisional else f"{summary.better} of {of}",
-                "worse than random": "" if result.provisional else f"{summary.worse} of {of}",
-                "better than best simple": "" if result.provisional else f"{summary.better_than_simple} of {of}",
-                "worse than best simple": "" if result.provisional else f"{summary.worse_than_simple} of {of}",
-                "worst target": summary.worst.label,
+                **({} if result.provisional else counts),
+                "worst target": f"{summary.worst.label} {wording.signed(summary.worst_difference)}",
             }
         )
     return pd.DataFrame(rows)
 
 
 def losses(result: AblationResult) -> pd.DataFrame:
-    """One row per method of a result with one target, that with the smallest loss first."""
+    """One row per method of a result with one target, the smallest loss first; verdicts only where they are known."""
     rows = []
     best = None if result.comparisons is None else result.comparisons.best_simple[0]
-    for place in result.means[:, 0].argsort(kind="stable"):
-        to_random, to_simple = result.to_random(int(place), 0), result.to_simple(int(place), 0)
-        verdict = "" if to_simple is None else VERDICTS[to_simple.verdict]
-        rows.append(
-            {
-                "method": result.methods[place].label,
-                "loss": float(result.means[place, 0]),
+    for place in map(int, result.means[:, 0].argsort(kind="stable")):
+        to_random, to_simple = result.to_random(place, 0), result.to_simple(place, 0)
+        row = {"method": result.methods[place].label, "loss": float(result.means[place, 0])}
+        if to_random is None or to_simple is None:
+            row["to random"] = wording.signed(result.means[place, 0] - result.means[0, 0])
+        else:
+            row |= {
                 "to random": wording.amount(to_random),
-                "than random": "" if to_random is None or place == 0 else VERDICTS[to_random.verdict],
+                "than random": "" if place == 0 else VERDICTS[to_random.verdict],
                 # chosen on other seeds, the best simple baseline can differ from itself
                 "to best simple": "" if place == best else wording.amount(to_simple),
-                "than best simple": "the best" if place == best else verdict,
+                "than best simple": "the best" if place == best else VERDICTS[to_simple.verdict],
             }
-        )
+        rows.append(row)
     return pd.DataFrame(rows)
 
 
