@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import pandas as pd
 from plotly import graph_objects as go
 
 from datamask.analyses.scoreboard.tables import RANDOM, TOP_QUALITY, Place, Row
 from datamask.dashboard.drawing import figures, palette, svg, words
-from datamask.dashboard.linked.settled_rows import CORE, FLIP, Agreed
+from datamask.dashboard.linked.settled_rows import CORE, Agreed
 
 WIDTH, LEFT, RIGHT, STEP = 460, 96, 14, 17
 
@@ -92,88 +91,44 @@ def _tooltip(place: Place) -> str:
     return text + (", optimized by the run" if place.optimised else "")
 
 
-BINS = 18
-"""Bars up to the core, a twentieth wide."""
+BIN = 0.05
+"""Width of a bar: rows are drawn up to the core, which is one number on the page, as is what no part ever selects."""
 
 
-def histogram(measured: Agreed, own: np.ndarray) -> pd.DataFrame:
-    """The undecided by the share of parts that select them: ``low, high, of, rows, base, top``, selected ones below.
-
-    The core and what no part ever selects are left out: they are nearly all, and one number each says it.
-    """
-    edges = np.linspace(0, CORE, BINS + 1)
-    width, tables, base = CORE / BINS, [], np.zeros(BINS)
-    for name, mask in (("selected by the run", own), ("not selected", ~own)):
-        values = measured.share[mask & (measured.share > 0) & ~measured.core]
-        # shares are fractions of a few parts: rounding must not move one across the edge of its bar
-        counts = np.bincount(np.clip(np.floor(values / width + 1e-9).astype(int), 0, BINS - 1), minlength=BINS)
-        tables.append(
-            pd.DataFrame(
-                {"low": edges[:-1], "high": edges[1:], "of": name, "rows": counts, "base": base, "top": base + counts}
-            )
-        )
-        base = base + counts
-    return pd.concat(tables, ignore_index=True)
-
-
-def agreement(table: pd.DataFrame, *, dark: bool = False, height: int = 210) -> go.Figure:
-    """A histogram, the run's own samples below the others, the coin-flips shaded.
+def agreement(measured: Agreed, own: np.ndarray, *, dark: bool = False) -> go.Figure:
+    """Rows by the share of parts that select them, the run's own below the others.
 
     Args:
-        table: of `histogram`.
-        dark: whether the page's ground is dark.
-        height: of the whole figure, in pixels.
+        own: bool ``(N,)``, the run's rows. dark: whether the page's ground is dark.
     """
-    tone = palette.shades(dark)
+    tone, bars = palette.shades(dark), round(CORE / BIN)
     drawn = figures.figure(
         figures.axis(
             "share of the random subsets that select the row",
             grid=False,
-            range=[0, 100 * CORE],
-            tickvals=[10 * k for k in range(round(10 * CORE) + 1)],
+            range=[0, CORE],
+            tickvals=[k / 10 for k in range(round(10 * CORE) + 1)],
             ticktext=[words.percent(k / 10) for k in range(round(10 * CORE) + 1)],
         ),
-        figures.axis("unstable rows", nticks=6, tickformat=",~r", rangemode="tozero"),
-        height=height,
+        figures.axis("rows", nticks=6, tickformat=",~r", rangemode="tozero"),
+        height=210,
         dark=dark,
     )
-    low, high = FLIP
-    drawn.add_shape(
-        type="rect",
-        x0=100 * low,
-        x1=100 * high,
-        y0=0,
-        y1=1,
-        yref="paper",
-        line={"width": 0},
-        fillcolor=figures.faded(tone.muted, 0.22),
-        layer="between",
-    )
-    for of, color in (("selected by the run", tone.accent), ("not selected", tone.quality)):
-        bars = table[table["of"] == of]
+    drawn.update_layout(barmode="stack")
+    for name, mask, color in (("selected by the run", own, tone.accent), ("not selected", ~own, tone.quality)):
+        shares = measured.share[mask & (measured.share > 0) & ~measured.core]
+        # shares are fractions of a few parts: rounding must not move one across the edge of its bar
+        places = np.clip(np.floor(shares / BIN + 1e-9).astype(int), 0, bars - 1)
         drawn.add_trace(
             go.Bar(
-                name=of,
+                name=name,
                 showlegend=True,
-                x=100 * bars["low"],
-                width=100 * (bars["high"] - bars["low"]),
+                x=BIN * np.arange(bars),
+                y=np.bincount(places, minlength=bars),
+                width=BIN,
                 offset=0,
-                base=bars["base"],
-                y=bars["top"] - bars["base"],
                 marker={"color": color, "line": {"color": tone.ground, "width": 1}},
-                hovertext=[
-                    figures.hover(
-                        ("", bar.of),
-                        ("from", words.percent(bar.low)),
-                        ("to", words.percent(bar.high)),
-                        ("rows", f"{bar.rows:,}"),
-                    )
-                    for bar in figures.records(bars)
-                ],
-                **figures.BAR_HOVER,
+                hovertemplate="%{y:,} rows<extra></extra>",
             )
         )
-    figures.write(
-        drawn, "unstable", 100 * low, 1, tone.text, yref="paper", middle="top", right=4, down=2, ground=tone.ground
-    )
     return drawn

@@ -11,7 +11,7 @@ import streamlit as st
 from datamask import catalogue
 from datamask.analyses.comparison.tables import Entry
 from datamask.analyses.scoreboard import measuring
-from datamask.analyses.scoreboard.chart import agreement, histogram
+from datamask.analyses.scoreboard.chart import agreement
 from datamask.corpus import Corpus
 from datamask.dashboard.drawing import words
 from datamask.dashboard.drawing.signs import Sign
@@ -88,7 +88,7 @@ def show(entries: Sequence[Entry], runs: Sequence[Run], corpus: Corpus, cache_di
             key="compare_agreement",
             format_func=lambda name: words.named(labels[name].label, 60),
         )
-        if st.session_state.get("compare_agreement", "A") in labels
+        if len(labels) > 1 and st.session_state.get("compare_agreement", "A") in labels
         else "A"
     )
     entry, run = labels[letter], runs[list(labels).index(letter)]
@@ -120,7 +120,7 @@ def show(entries: Sequence[Entry], runs: Sequence[Run], corpus: Corpus, cache_di
         )
     with picture:
         plot(
-            agreement(histogram(found, entry.selected), dark=session.dark()),
+            agreement(found, entry.selected, dark=session.dark()),
             key="compare_agreement_chart",
             alt="Rows by the share of random subsets that select them",
         )
