@@ -252,7 +252,9 @@ def solve_listed(
         slopes = [scales[0].slope, scales[1].slope]
         aim = {"size": size, "lamb": config.lamb, "seed": config.seed, "slopes": slopes, "rules": digest}
         aim = aim if swapping else aim | {"swaps": False}
-    mask = all_rows.solved(problem, aim, work.part(BEST, SOLVED), swapping)
+    # at lambda 0 a scale changes no selection; where all are worth the same it has no slope, and no term would count
+    searched = problem if config.lamb > 0 else replace(problem, joint=all_rows.joint(limits, 0.0))
+    mask = all_rows.solved(searched, aim, work.part(BEST, SOLVED), swapping)
     values = joint.evaluate(mask, work.poll)
     covered = values.raw_diversity["facility"]
     numbers = {"joint": values.joint, "quality": values.quality, "diversity": values.diversity}
