@@ -126,13 +126,13 @@ def test_own_texts_one_value_and_scores(page, opened, ablation):
     worker().forget(ablation_job.key_of(opened.corpus))
     app = page(PAGE, corpus=opened.key)
     other(app, "texts")
-    app.text_area(key="ablation_pasted").set_value("one\ntwo").run()
+    app.text_area(key="ablation_pasted_texts").set_value("one\ntwo").run()
     app.button(key="ablation_start").click().run()
     assert "at least 60" in said(app) and not asked
     # a page that is drawn again still says so; another form was not refused
     assert "at least 60" in said(app.run())
     assert "at least 60" not in said(app.number_input(key="ablation_seeds").set_value(8).run())
-    app.text_area(key="ablation_pasted").set_value("\n".join(f"text {i}" for i in range(80))).run()
+    app.text_area(key="ablation_pasted_texts").set_value("\n".join(f"text {i}" for i in range(80))).run()
     app.button(key="ablation_start").click().run()
     ended(opened)
     assert asked[0][0].target.kind == "texts" and len(asked[0][1]) == 80 and asked[0][0].seeds == 8
@@ -174,7 +174,7 @@ def test_examples_that_score_rows(page, opened, ablation, explained):
     table = pa.table({opened.corpus.provenance.columns["feature"]: opened.corpus.features[:130].tolist()})
     sink = io.BytesIO()
     pq.write_table(table, sink)
-    app.file_uploader(key="ablation_examples_features").upload("liked.parquet", sink.getvalue()).run()
+    app.file_uploader(key="ablation_files_features").upload("liked.parquet", sink.getvalue()).run()
     app.button(key="ablation_start").click().run()
     assert ended(opened).state == "done"
     question, examples = asked[1]
@@ -227,11 +227,11 @@ def test_start_waits_for_texts_that_are_not_there_yet(page, opened, ablation):
     target(app, "random")
     other(app, "texts")
     assert waiting not in said(app)
-    app.text_area(key="ablation_pasted").set_value(lines).run()
+    app.text_area(key="ablation_pasted_texts").set_value(lines).run()
     assert worker().find(ablation_job.key_of(opened.corpus)) is None
-    app.text_area(key="ablation_pasted").set_value("").run()
+    app.text_area(key="ablation_pasted_texts").set_value("").run()
     pressed()
-    app.text_area(key="ablation_pasted").set_value(lines).run()
+    app.text_area(key="ablation_pasted_texts").set_value(lines).run()
     assert ended(opened).state == "done" and len(asked) == 1 and len(asked[0][1]) == 80
     # once: not again with every drawing
     worker().forget(ablation_job.key_of(opened.corpus))

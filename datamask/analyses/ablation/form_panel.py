@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -90,7 +90,7 @@ def form(corpus: Corpus, settings: SelectionConfig, cache_dir: Path) -> None:
         help="What your model should be good at: each value of a label column, examples, or any text of the corpus.",
     )
     label = column = value = source = ""
-    uploads, pasted = [], ""
+    pasted, uploads = "", list[Any]()
     if kind == OTHER:
         kind = st.selectbox(
             "Other target",
@@ -105,18 +105,12 @@ def form(corpus: Corpus, settings: SelectionConfig, cache_dir: Path) -> None:
     elif kind == "score":
         column = _score(corpus)
     elif kind == "texts":
-        uploads = st.file_uploader(
+        uploads, pasted = _given(
             "Text files",
-            type=["txt", "md", "jsonl"],
-            accept_multiple_files=True,
-            key="ablation_files",
-            help="One text per line, or .jsonl with the field text. Some hundreds of texts are enough.",
-        )
-        pasted = st.text_area(
-            "Or paste texts, one per line",
-            key="ablation_pasted",
-            height=90,
-            help=f"At least {LEAST_TEXTS} different lines.",
+            ["txt", "md", "jsonl"],
+            "One text per line, or .jsonl with the field text. Some hundreds of texts are enough.",
+            "texts",
+            f"At least {LEAST_TEXTS} different lines.",
         )
     elif kind == "examples":
         source, uploads, pasted = _examples_form(readable)
@@ -316,21 +310,26 @@ def _examples_form(readable: bool) -> tuple[str, list, str]:
         persist_state="session",
         format_func=SOURCES.__getitem__,
     )
-    upload = st.file_uploader(
-        "Example file",
-        type=SOURCE_FILES[source],
-        key=f"ablation_examples_{source}",
-        help=SOURCE_HELP[source],
+    lines = f"At least {LEAST_EXAMPLES:,} lines. A file takes precedence over pasted text."
+    uploads, pasted = _given("Example file", SOURCE_FILES[source], SOURCE_HELP[source], source, lines)
+    return source, uploads, pasted
+
+
+def _given(label: str, types: list[str], about: str, source: str, lines: str) -> tuple[list, str]:
+    """Files that were uploaded, several of texts, and what was pasted.
+
+    Args:
+        label, types, about: of the files. source: ``texts``, or one of `SOURCES`. lines: help of what is pasted.
+    """
+    several = source == "texts"
+    files: Any = st.file_uploader(
+        label, type=types, accept_multiple_files=several, key=f"ablation_files_{source}", help=about
     )
     pasted = ""
     if source != "features":
-        pasted = st.text_area(
-            f"Or paste {SOURCES[source]}, one per line",
-            key=f"ablation_pasted_{source}",
-            height=90,
-            help=f"At least {LEAST_EXAMPLES:,} lines. A file takes precedence over pasted text.",
-        )
-    return source, [] if upload is None else [upload], pasted
+        what = SOURCES.get(source, source)
+        pasted = st.text_area(f"Or paste {what}, one per line", key=f"ablation_pasted_{source}", height=90, help=lines)
+    return files if several else [files] if files else [], pasted
 
 
 def _examples(corpus: Corpus, source: str, uploads: list, pasted: str) -> tuple[Examples, Target]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import streamlit as st
 
 from datamask.ablation import wording
 from datamask.ablation.offer import MODELS, compare_models
+from datamask.ablation.question import AblationQuestion
 from datamask.ablation.result import AblationResult
 from datamask.analyses.ablation import ablation_job, chart, form_panel, opening_panel, tables
 from datamask.corpus import Corpus
@@ -73,50 +75,35 @@ def choose(results: Sequence[AblationResult]) -> AblationResult | None:
 def work(corpus: Corpus, cache_dir: Path) -> bool:
     """Draw the job under way, or one that ended without a result and how to continue; whether there is either."""
     job = worker().find(ablation_job.key_of(corpus))
-    if job is None or job.state == "done":
+    if job is None or job.state == "done" or not isinstance(job.about, ablation_job.Asked):
         return False
     if not job.ended:
         st.session_state[WATCHED] = job.key
-        seen = _provisional(corpus, cache_dir)
-        background.follow(
-            job,
-            background.Look(
-                "ablation_stop",
-                every=1.0,
-                place="live_ablation",
-                title="Comparing methods",
-                about=_asked(job),
-                says=_doing,
-                beside=_done,
-                # the first answer comes while the job goes on
-                over=lambda: _provisional(corpus, cache_dir) != seen,
-            ),
-        )
-        return True
-    stopped = job.state == "stopped"
-    with st.container(border=True):
-        st.subheader("Stopped" if stopped else "The ablation failed", anchor=False)
-        if stopped:
-            st.write(f"Stopped at {words.percent(job.share)}. Finished selections are kept.")
-        else:
-            st.error(words.sentence(job.error), icon=":material/error:")
-        st.caption(_asked(job))
-        with st.container(horizontal=True):
-            if stopped:
-                st.button(
-                    "Continue",
-                    icon=":material/play_arrow:",
-                    key="ablation_again",
-                    on_click=form_panel.start,
-                    args=(corpus, job.about, cache_dir),
-                )
-            st.button(
-                "Dismiss",
-                key="ablation_forget",
-                type="tertiary",
-                on_click=worker().forget,
-                args=(job.key,),
-            )
+    seen = _provisional(corpus, cache_dir)
+    ended_since = background.offer(
+        job.key,
+        "Continue",
+        partial(form_panel.start, corpus, job.about, cache_dir),
+        name="ablation_again",
+        icon=":material/play_arrow:",
+        cost=_asked(job.about.question),
+        stopped=f"Stopped at {words.percent(job.share)}. Finished selections are kept.",
+        look=background.Look(
+            "ablation_stop",
+            every=1.0,
+            place="live_ablation",
+            title="Comparing methods",
+            about=_asked(job.about.question),
+            says=_doing,
+            beside=_done,
+            # the first answer comes while the job goes on
+            over=lambda: _provisional(corpus, cache_dir) != seen,
+        ),
+    )
+    if ended_since is not None:
+        st.rerun()
+    if job.ended:
+        st.button("Dismiss", key="ablation_forget", type="tertiary", on_click=worker().forget, args=(job.key,))
     return True
 
 
@@ -125,10 +112,8 @@ def _provisional(corpus: Corpus, cache_dir: Path) -> list[str]:
     return [result.question.key for result in stored(corpus, cache_dir) if result.provisional]
 
 
-def _asked(job: Job) -> str:
-    if not isinstance(job.about, ablation_job.Asked):
-        return ""
-    asked = tables.asked(job.about.question)
+def _asked(question: AblationQuestion) -> str:
+    asked = tables.asked(question)
     return words.plain(asked[:1].upper() + asked[1:], 300)
 
 
