@@ -78,8 +78,8 @@ def start(workspace: Workspace, runs: Sequence[Run], form: RunForm) -> None:
             st.button(
                 label,
                 key=KEYS[way],
-                type="primary",
                 icon=icon,
+                help=f"To repeat the paper's method: {HELP[way]}" if way == form_panel.LEARN else None,
                 width="stretch",
                 disabled=way not in ready,
                 on_click=_start,
