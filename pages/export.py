@@ -1,7 +1,5 @@
 """Export: ids, the selected rows, a mask per shard, repeat weights, a recipe or a report, with their provenance."""
 
-from functools import partial
-
 import streamlit as st
 
 from datamask.analyses.report.summary import kept_by
@@ -9,7 +7,14 @@ from datamask.dashboard.drawing import words
 from datamask.dashboard.frame.frame import frame
 from datamask.dashboard.runs import listing, menu_panel, provenance
 from datamask.dashboard.shell import session
-from datamask.pages.export import cards_panel, report_panel, selection_panel, summary_panel, whole_panel
+from datamask.pages.export import (
+    code_panel,
+    report_panel,
+    run_files_panel,
+    selection_panel,
+    summary_panel,
+    whole_panel,
+)
 from datamask.pages.runs import run_panel
 
 current = frame("Export", "What can you download?")
@@ -32,12 +37,12 @@ if run is None:
     if current is not None and selection is not None:
         selection_panel.show(current.workspace, selection)
     else:
-        cards_panel.nothing_yet()
+        run_files_panel.nothing_yet()
     st.stop()
 if not listing.is_on(run, opening):
     run_panel.other_corpus(run)
 if not run.has_selection:
-    cards_panel.not_finished(run)
+    run_files_panel.not_finished(run)
     st.stop()
 
 shards = provenance.shards(run, session.check_readable, None if opening is None else opening.opened)
@@ -48,11 +53,14 @@ if shards.newer:
     )
 corpus = corpus if listing.is_on(run, opening) else None
 cache_dir = session.store().cache_dir
-cards_panel.show(run, shards, partial(report_panel.show, run, finished, corpus, cache_dir))
+run_files_panel.show(run, shards)
+report_panel.show(run, finished, corpus, cache_dir)
+run_files_panel.missing(run)
+run_files_panel.amounts(run)
+code_panel.show(run)
 whole_panel.show(run, corpus)
 summary_panel.show(kept_by(run), str(run.facts().get("fingerprint") or ""), cache_dir)
-cards_panel.amounts(run)
-with st.expander("Provenance and command line"):
+with st.expander("Provenance"):
     st.dataframe(
         provenance.table(run),
         hide_index=True,
@@ -60,5 +68,4 @@ with st.expander("Provenance and command line"):
         alt="Provenance of the selection",
         column_config={"what": st.column_config.TextColumn(width=110), "value": st.column_config.TextColumn(width=890)},
     )
-    st.code(provenance.command(run), language="bash", wrap_lines=True)
     st.caption("The metadata of selection.parquet holds the settings and the command line, under the key datamask.")

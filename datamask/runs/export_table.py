@@ -1,7 +1,7 @@
 """What can be taken home from a finished run: a table; `runs export`, the Export page and a contract test loop over it.
 
 To add one: a function that writes it (`datamask.runs.exports` has those there are), and its entry in `EXPORTS`. The
-report is no entry: it is made of an open corpus and of other runs, and so has a card of its own.
+report is no entry: it is made of an open corpus and of other runs, and so has a line of its own.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ class Download:
     """One file for a browser.
 
     Attributes:
-        key: of its button, the same for ever.
-        label: of its button.
+        key: its name, the same for ever.
+        label: what its format is called.
         ending: of its name, behind the run's id.
         media_type: what a browser is told that it is.
-        help: what its card tells of it; "": nothing that its label does not.
-        stored: a file of the run folder that is handed on as it is; the button says its size. "": it is written anew.
+        help: what the page tells of it; "": nothing that its label does not.
+        stored: a file of the run folder that is handed on as it is; the page says its size. "": it is written anew.
     """
 
     key: str
@@ -64,16 +64,17 @@ class Export:
         name: its option of `runs export`, and its entry in what that prints as JSON.
         metavar, about: what follows the option, and what the help says of it.
         check: called with what follows the option before anything is written; raises OptionError.
-        heading, caption: of its card.
+        heading, caption: of its line on the page.
         write: ``write(run, path, work)`` writes it whole or not at all, and gives the path or paths
             written; raises as the functions of `datamask.runs.exports` do.
-        downloads: what a browser may fetch, each a button.
+        downloads: what a browser may fetch, one of them at a time.
         needs_shards: what to put the shards back for, in words; "": it is made of the run folder alone.
         target: where in the run's folder ``exports`` a server writes what a browser cannot take or what must be checked
             first; its name without ending is that of the work too.
         to_disk: the button for that.
         bounded: whether its size, or the work, grows with the shards', so that those of large ones are written to the
             folder only.
+        counts: which rows it has, ``selected`` or ``all`` of the shards; "": it has none, or other ones.
         missing: why a run has no such thing, in a sentence; "" where it has.
         amounts: whether there is as much of it as somebody asks for: `write` then takes ``amount``, an `Amount` of
             `datamask.repeat_counts`, and ``report``, to be given a sentence; a download's content takes ``amount``.
@@ -90,6 +91,7 @@ class Export:
     target: str = ""
     to_disk: str = ""
     bounded: bool = False
+    counts: str = ""
     missing: Callable[[Run], str] = lambda run: ""
     amounts: bool = False
     check: Callable[[str], object] = lambda path: None
@@ -158,7 +160,7 @@ def _downloads(name: str, endings: Sequence[str], help: str = "", stored: str = 
     return tuple(
         Download(
             f"{name}_{ending[1:]}",
-            f"Download {name} ({NAMES[ending]})",
+            NAMES[ending],
             ending if name == "ids" else f"-{name}{ending}",
             MEDIA_TYPES[ending],
             help if ending == endings[0] else ESCAPED if ending == CSV else "",
@@ -178,6 +180,7 @@ EXPORTS: list[Export] = [
         caption="The selected ids with rank, score in this run, quality score, marginal diversity, shard and row.",
         write=_write_ids,
         downloads=_downloads("ids", OF_IDS, stored="selection.parquet"),
+        counts="selected",
     ),
     Export(
         name="weights",
@@ -202,6 +205,7 @@ EXPORTS: list[Export] = [
         caption="The selected rows with all columns of the shards, in input order.",
         write=_write_rows,
         downloads=_downloads("rows", OF_ROWS),
+        counts="selected",
         needs_shards="their rows",
         target="rows.parquet",
         to_disk="Write rows to disk",
@@ -216,16 +220,9 @@ EXPORTS: list[Export] = [
         caption="One small Parquet file per shard, in row order. `selected` is 0 or 1; `considered` is false for rows "
         "of the shard that are not in the corpus, such as invalid rows.",
         write=_write_masks,
-        downloads=(
-            Download(
-                "masks_zip",
-                "Download masks (zip)",
-                "-masks.zip",
-                ZIP,
-                "",
-            ),
-        ),
+        downloads=(Download("masks_zip", "zip", "-masks.zip", ZIP, ""),),
         needs_shards="masks",
+        counts="all",
         target="masks",
         to_disk="Write masks to disk",
     ),
@@ -236,15 +233,7 @@ EXPORTS: list[Export] = [
         heading="Recipe",
         caption="A recipe is a rule that decides row by row, as JSON. `datamask apply` selects from any shards by it.",
         write=_write_recipe,
-        downloads=(
-            Download(
-                "recipe_json",
-                "Download recipe (JSON)",
-                "-recipe.json",
-                "application/json",
-                "",
-            ),
-        ),
+        downloads=(Download("recipe_json", "JSON", "-recipe.json", "application/json", ""),),
         needs_shards="its recipe",
         target="recipe.json",
         to_disk="Write recipe to disk",

@@ -301,8 +301,8 @@ def hold(page: Page, folder: Path, shard: Shard, lamb: float) -> None:
     hold_the_comparison(page, shard, kept)
     go(page, "Export", "Export")
     assert followed(page, lamb) == said
-    assert pd.read_csv(saved(page, re.compile("ids .CSV"), folder))["chunk_id"].tolist() == ids
-    report = saved(page, "Download report (HTML)", folder).read_text(encoding="utf-8")
+    assert pq.read_table(saved(page, "Download selected ids", folder))["chunk_id"].to_pylist() == ids
+    report = saved(page, "Download report", folder).read_text(encoding="utf-8")
     assert f"λ {lamb:g}" in report and f"{shard.score[kept].mean():.6g}" in report and f"--lamb {lamb:g}" in report
     go(page, "Map", "Map")
     assert followed(page, lamb) == said

@@ -171,11 +171,11 @@ class Walk:
     def take_home(self, folder: Path) -> tuple[Path, Path]:
         """Export the ids, and make the report; gives the two files."""
         self.to("Export", "Export")
-        expect(self.main.get_by_role("button", name="Download report (HTML)")).to_be_visible()
+        expect(self.main.get_by_role("button", name="Download report")).to_be_visible()
         self.settle()
         self.seen("walk-export")
         files = []
-        for name in (re.compile(r"ids \(Parquet\)"), re.compile(r"Download report \(HTML\)")):
+        for name in ("Download selected ids", "Download report"):
             with self.page.expect_download() as waiting:
                 self.click(self.main.get_by_role("button", name=name).first)
             files.append(folder / waiting.value.suggested_filename)

@@ -6,23 +6,26 @@ import os
 import time
 import zipfile
 
+import duckdb
+import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
 from datamask import memo
-from datamask.config import RunConfig, SelectionConfig
+from datamask.config import CorpusConfig, RunConfig, SelectionConfig
 from datamask.dashboard.drawing import words
 from datamask.dashboard.runs import outcome, provenance
 from datamask.evaluation import score_selection
 from datamask.pages.export import report_panel
+from datamask.pages.export.join_code import join_code
 from datamask.repeat_counts import Amount
 from datamask.runs import exports
 from datamask.runs.execute import execute
 from datamask.runs.export_table import EXPORTS, Download, Export
 from datamask.runs.store import Run
 from datamask.work.worker import worker
-from tests.pages.reading import downloads
+from tests.pages.reading import captions, downloads
 
 
 @pytest.fixture
@@ -60,12 +63,15 @@ def test_after_a_stopped_run_the_newest_finished_one_is_offered(page, opened, st
     app = page("pages/export.py", corpus=opened.key, run=stopped.id)
     said = app.info[0].value
     assert "too long** has no selection: it was stopped" in said and "**to take home**" in said
-    assert len(downloads(app)) == 13 and "run" in app.query_params
+    assert len(downloads(app)) == 6 and "run" in app.query_params
 
 
-def test_six_ways_home_and_where_it_comes_from(page, opened, run, explained):
+def test_a_line_for_each_of_six_files_and_where_they_come_from(page, opened, run, explained):
     app = page("pages/export.py", corpus=opened.key, run=run.id)
-    assert len(downloads(app)) == 13
+    assert [button.key for button in downloads(app)] == ["ids", "rows", "mask", "recipe", "report_html", "weights"]
+    assert app.selectbox(key="ids_format").options == ["Parquet", "CSV", "JSON lines", "text"]
+    said = captions(app)
+    assert said.count("60 rows") == 2 and "240 rows" in said
     explained(app, 8)
     told = dict(app.dataframe[0].value.itertuples(index=False))
     assert told["fingerprint"] == opened.corpus.fingerprint and run.id in told["run"]
@@ -123,7 +129,7 @@ def test_repeats_are_of_as_many_samples_as_one_asks_for(page, opened, store, run
     execute(picked)
     app = page("pages/export.py", corpus=opened.key, run=picked.id)
     assert any("greedy has no repeat weights" in c.value for c in (*app.caption, *app.markdown))
-    assert len(downloads(app)) == 10
+    assert len(downloads(app)) == 5
 
 
 def test_csv_and_parquet_hold_the_same_ids(run):
@@ -151,8 +157,8 @@ def test_a_run_without_a_rule_says_so_in_the_place_of_a_button(page, opened, sto
     app = page("pages/export.py", corpus=opened.key, run=facility.id)
     assert any("each row depends on others" in caption.value for caption in app.caption)
     keys = {button.key for button in app.get("download_button")}
-    assert "rows_parquet" in keys and "recipe_json" not in keys
-    # a line with the reason, and no card
+    assert "rows" in keys and "recipe" not in keys
+    # the reason, and no line to download
     assert any(caption.value.startswith("**Recipe**: ") for caption in app.caption)
     assert all("Recipe" not in heading.value for heading in app.markdown)
 
@@ -160,7 +166,7 @@ def test_a_run_without_a_rule_says_so_in_the_place_of_a_button(page, opened, sto
 def test_large_exports_are_written_to_the_runs_folder(page, opened, run, monkeypatch):
     monkeypatch.setattr(provenance, "SMALL", 10)
     app = page("pages/export.py", corpus=opened.key, run=run.id)
-    assert len(downloads(app)) == 9
+    assert len(downloads(app)) == 4
     app.button(key=f"rows-{run.id}").click().run()
     job = worker().find(f"rows-{run.id}")
     job.wait(240)
@@ -197,7 +203,7 @@ def test_shards_that_changed_since_are_refused_in_a_sentence(page, opened, run, 
     os.utime(shard, (time.time() + 60,) * 2)  # the clock of files ticks in steps of some milliseconds
     app = page("pages/export.py", corpus=opened.key, run=run.id)
     assert any("newer than this run" in warning.value for warning in app.warning)
-    assert len(downloads(app)) == 8, "ids and weights are still the run's own"
+    assert len(downloads(app)) == 3, "ids and weights are still the run's own"
     for key in (f"rows-{run.id}", f"masks-{run.id}"):
         app.button(key=key).click().run()
         worker().find(key).wait(240)
@@ -235,7 +241,7 @@ def test_an_export_that_is_added_to_the_table_is_on_the_page_and_shards_decide_a
     EXPORTS.append(counted)
     try:
         app = page("pages/export.py", corpus=opened.key, run=run.id)
-        assert any("**How many**" in text.value for text in app.markdown) and len(downloads(app)) == 14
+        assert any("**How many**" in text.value for text in app.markdown) and len(downloads(app)) == 7
         os.utime(tmp_path / "shard.parquet", (time.time() + 60,) * 2)
         app = page("pages/export.py", corpus=opened.key, run=run.id)
         app.button(key=f"count-{run.id}").click().run()
@@ -250,3 +256,55 @@ def test_it_ends_with_a_summary(page, opened, run):
     text = app.markdown[-1].value.replace("\\", "")
     assert "keeps 60 of 240 rows" not in text.replace("\u00a0", " ") and "Not measured yet" in text
     assert f"`datamask runs export {run.id} --rows" in app.markdown[-1].value
+
+
+def test_the_shown_code_gives_the_selected_rows(page, opened, run, tmp_path, monkeypatch):
+    app = page("pages/export.py", corpus=opened.key, run=run.id)
+    code = {tab.label: tab.children[0].value for tab in app.tabs}
+    assert list(code) == ["pandas", "datasets", "DuckDB"]
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / f"{run.id}.parquet").write_bytes((run.path / "selection.parquet").read_bytes())
+    wanted = set(run.selection()["chunk_id"].to_pylist())
+    for kept in joined(code):
+        assert len(kept) == 60 and set(kept) == wanted
+
+
+def joined(code):
+    """The ids that each library's code keeps."""
+    for library in ("pandas", "datasets"):
+        names: dict = {}
+        exec(code[library], names)
+        yield list(names["kept"]["chunk_id"])
+    with duckdb.connect() as base:
+        yield [row[0] for row in base.execute(f"SELECT chunk_id FROM ({code['DuckDB']})").fetchall()]
+
+
+def test_code_reads_shards_of_several_folders_and_other_kinds_of_files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "home"))
+    table = pa.table({"chunk_id": ["a'1", "b", "c", "d"], "text": ["x", "y", "z", "w"]})
+    pq.write_table(table.select(["chunk_id"]).take([0, 3]), "chosen.parquet")
+    frame = table.to_pandas()
+    for kind, write in (
+        (".parquet", lambda part, path: part.to_parquet(path)),
+        (".csv", lambda part, path: part.to_csv(path, index=False)),
+        (".jsonl", lambda part, path: part.to_json(path, orient="records", lines=True)),
+    ):
+        paths = [tmp_path / f"it's [{place}]{kind}" / f"shard{kind}" for place in "12"]
+        for path, part in zip(paths, (frame[:2], frame[2:])):
+            path.parent.mkdir()
+            write(part, path)
+        for kept in joined(join_code("chunk_id", "chosen.parquet", map(str, paths))):
+            assert sorted(kept) == ["a'1", "d"], kind
+    assert not join_code("id", "chosen.parquet", ["a.parquet", "b.csv"])
+    assert not join_code("id", "chosen.parquet", ["a.arrow"])
+
+
+def test_ids_that_were_made_are_joined_by_no_column(opened, store, tmp_path):
+    table = pq.read_table(opened.config.inputs[0])
+    pq.write_table(table.drop_columns(["chunk_id"]), tmp_path / "without.parquet")
+    config = CorpusConfig((str(tmp_path / "without.parquet"),))
+    selection = SelectionConfig.from_options(objective="pairwise", estimator="random", device="cpu")
+    run = store.create(RunConfig(config, selection))
+    execute(run)
+    assert provenance.has_made_ids(run)

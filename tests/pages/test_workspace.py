@@ -20,7 +20,7 @@ from datamask.dashboard.tradeoff.answers import Units
 from datamask.dashboard.workspace import current as currently
 from datamask.dashboard.workspace import keeping, selection, wording
 from datamask.dashboard.workspace.current import Current
-from datamask.pages.export import selection_panel
+from datamask.pages.export import lines_panel, selection_panel
 from datamask.runs.execute import execute
 from datamask.runs.run_queue import run_queue
 from datamask.work.context import Work
@@ -239,21 +239,17 @@ def test_export_downloads_and_reports_what_lambda_was_moved_to(
     made = []
     monkeypatch.setattr(selection_panel, "report_of", lambda *given: made.append(report_of(*given)) or made[-1])
     buttons = {}
-    download_button = selection_panel.st.download_button
 
-    def noted(label, data, **options):
-        buttons[label] = data() if callable(data) else data
-        return download_button(label, data, **options)
+    def noted(key, heading, about, rows, files):
+        buttons.update({file.format: file.content() if callable(file.content) else file.content for file in files})
 
-    monkeypatch.setattr(selection_panel.st, "download_button", noted)
+    monkeypatch.setattr(lines_panel, "line", noted)
     page("pages/export.py", corpus=opened.key, run=run.id, **{"lambda": "0.9"})
     disk = pd.read_parquet(opened.config.inputs[0])
     kept = disk[behind.refined(0.9, LONG).mask]
-    assert pd.read_csv(io.BytesIO(buttons["Download 60 ids (CSV)"]))["chunk_id"].tolist() == kept.chunk_id.tolist()
-    assert (
-        pd.read_parquet(io.BytesIO(buttons["Download 60 ids (Parquet)"]))["chunk_id"].tolist() == kept.chunk_id.tolist()
-    )
-    about = json.loads(pq.read_table(io.BytesIO(buttons["Download 60 ids (Parquet)"])).schema.metadata[b"datamask"])
+    assert pd.read_csv(io.BytesIO(buttons["CSV"]))["chunk_id"].tolist() == kept.chunk_id.tolist()
+    assert pd.read_parquet(io.BytesIO(buttons["Parquet"]))["chunk_id"].tolist() == kept.chunk_id.tolist()
+    about = json.loads(pq.read_table(io.BytesIO(buttons["Parquet"])).schema.metadata[b"datamask"])
     assert about["lambda"] == 0.9 and not about["preview"] and about["selection"]["objective"] == "pairwise"
     (text,) = made
     assert "λ 0.9" in text and "60 of 240 rows" in text and f"{kept.quality_score.mean():.6g}" in text
@@ -265,11 +261,7 @@ def test_export_downloads_and_reports_what_lambda_was_moved_to(
 def test_export_gives_the_run_again_at_its_own_lambda(page, opened, store, mapped, run):
     ready(opened, store, run.config.selection)
     moved = page("pages/export.py", corpus=opened.key, run=run.id, **{"lambda": "0.9"})
-    assert {button.label for button in downloads(moved)} == {
-        "Download 60 ids (Parquet)",
-        "Download 60 ids (CSV)",
-        "Download report (HTML)",
-    }
+    assert [button.label for button in downloads(moved)] == ["Download selected ids", "Download report"]
     summed_up = moved.markdown[-1].value.replace("\\", "")
     assert "60 of 240 rows" not in summed_up and "in no run folder yet" in summed_up
     own = page("pages/export.py", corpus=opened.key, run=run.id, **{"lambda": "0.5"})

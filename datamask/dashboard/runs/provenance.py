@@ -22,7 +22,7 @@ from datamask.options import CORPUS_OPTIONS
 from datamask.runs.store import Run
 from datamask.storage.address import is_address
 
-_SOURCE_FILES: FileMemo[tuple[str, ...]] = FileMemo(64)
+_SOURCES: FileMemo[tuple[tuple[str, ...], bool]] = FileMemo(64)
 """Asked for at every draw of a page, and the table they stand in has a line for every row of the corpus."""
 
 SMALL = 100_000_000
@@ -91,12 +91,17 @@ class Shards:
         newer: how many were written after the run was made, and were not read since by the open corpus of the run;
             their rows may no longer be those it selected from.
         outside: why they may not be read, where that is so.
+        large: whether the file may be too large to travel through the browser.
     """
 
     present: bool
     bytes: int
     newer: int
     outside: str = ""
+
+    @property
+    def large(self) -> bool:
+        return self.bytes > SMALL
 
 
 def shards(
@@ -144,10 +149,26 @@ def _read_since(run: Run, opened: OpenCorpus | None) -> bool:
 
 def source_files(run: Run) -> list[str]:
     """The files that hold rows of a finished run, in reading order."""
+    return list(_sources(run)[0])
 
-    def read() -> tuple[str, ...]:
-        names = run.rows(["source_file"])["source_file"].combine_chunks()
+
+def has_made_ids(run: Run) -> bool:
+    """Whether the ids of a finished run are made of file and row, so that no column of the files has them."""
+    return _sources(run)[1]
+
+
+def _sources(run: Run) -> tuple[tuple[str, ...], bool]:
+    def read() -> tuple[tuple[str, ...], bool]:
+        column = id_column(run)
+        table = run.rows([*dict.fromkeys(("source_file", "source_row", column))])
+        names = table["source_file"].combine_chunks()
         encoded = names if pa.types.is_dictionary(names.type) else names.dictionary_encode()
-        return tuple(encoded.dictionary.to_pylist())
+        made = bool(len(table)) and str(table[column][0]).endswith(f":{table['source_row'][0]}")
+        return tuple(encoded.dictionary.to_pylist()), made
 
-    return list(_SOURCE_FILES.get(run.path / "rows.parquet", read))
+    return _SOURCES.get(run.path / "rows.parquet", read)
+
+
+def id_column(run: Run) -> str:
+    """What the id column of a run's corpus is called."""
+    return str((run.facts().get("columns") or {}).get("id", "id"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import streamlit as st
@@ -12,6 +12,8 @@ from datamask.analyses.scoreboard import measuring
 from datamask.corpus import Corpus
 from datamask.dashboard.drawing.signs import Sign
 from datamask.dashboard.shell import background
+from datamask.pages.export import lines_panel
+from datamask.pages.export.lines_panel import File
 from datamask.runs.store import Run
 
 MEASURED_AT_ONCE = 4_000
@@ -19,46 +21,37 @@ MEASURED_AT_ONCE = 4_000
 
 
 def show(run: Run, runs: Sequence[Run], corpus: Corpus | None, cache_dir: Path) -> None:
-    """The card.
+    """The line of the report, and the button that adds measures to it.
 
     Args:
         runs: others on the corpus, for the frontier and for names. corpus: the run's, where it is open, else None.
     """
-    with st.container(border=True, height="stretch"):
-        st.markdown(
-            "**Report**",
-            help="One HTML page. It contains texts of your corpus, so check them before you share it.",
+    board = _board(run, cache_dir)
+    left = len(board.get("left", ())) if board is not None else 0
+    content = "texts, groups and the map" if corpus is not None else "no texts: open the corpus to add them"
+    if board is not None:
+        content += f"; independent metrics{f', {left} not measured yet' if left else ''}"
+    draw(f"{run.id}-report.html", content, lambda: made(run, runs, corpus, cache_dir).encode())
+    if corpus is not None and (board is None or left):
+        background.offer(
+            measuring.board_key([run], corpus, cache_dir),
+            "Add independent metrics",
+            lambda: measuring.start_board([run], corpus, cache_dir, _sign(run)),
+            name="report_measure",
+            icon=":material/leaderboard:",
+            stopped="Stopped. Finished measures are kept.",
+            type="tertiary",
         )
-        board = _board(run, cache_dir)
-        left = len(board.get("left", ())) if board is not None else 0
-        if left:
-            st.caption(f"Includes the stored part of the scoreboard. Not measured yet: {left}.")
-        elif board is not None:
-            st.caption("Includes the independent metrics.")
-        st.space("stretch")
-        if corpus is None:
-            st.caption("Open the corpus of this run to add its map, groups and texts.")
-        elif board is None or left:
-            background.offer(
-                measuring.board_key([run], corpus, cache_dir),
-                "Add independent metrics",
-                lambda: measuring.start_board([run], corpus, cache_dir, _sign(run)),
-                name="report_measure",
-                icon=":material/leaderboard:",
-                stopped="Stopped. Finished measures are kept.",
-                width="stretch",
-                type="tertiary",
-            )
-        st.download_button(
-            "Download report (HTML)",
-            lambda: made(run, runs, corpus, cache_dir).encode(),
-            on_click="ignore",
-            file_name=f"{run.id}-report.html",
-            mime="text/html",
-            icon=":material/description:",
-            width="stretch",
-            key="report_html",
-        )
+
+
+def draw(name: str, content: str, make: Callable[[], bytes]) -> None:
+    """The line of a report.
+
+    Args:
+        name: of the file. content: what it has beside numbers and settings. make: writes it.
+    """
+    about = f"One HTML page with {content}. It may contain texts of your corpus: check them before you share it."
+    lines_panel.line("report_html", "Report", about, "", [File("HTML", name, "text/html", make)])
 
 
 def made(run: Run, runs: Sequence[Run], corpus: Corpus | None, cache_dir: Path) -> str:

@@ -10,66 +10,38 @@ import streamlit as st
 from datamask import catalogue, repeat_counts
 from datamask.analyses.report.current import kept, report_of
 from datamask.config import SelectionConfig
-from datamask.dashboard.drawing import words
 from datamask.dashboard.map import scene
 from datamask.dashboard.shell import downloads, session
 from datamask.dashboard.workspace import files
 from datamask.dashboard.workspace.selection import Selection
 from datamask.dashboard.workspace.workspace import Workspace
-from datamask.pages.export import summary_panel
-from datamask.runs.export_table import ESCAPED
+from datamask.pages.export import lines_panel, report_panel, summary_panel
+from datamask.pages.export.lines_panel import File
+from datamask.runs.export_table import ESCAPED, MEDIA_TYPES
 
 
 def show(workspace: Workspace, selection: Selection) -> None:
-    """Two cards: the ids, and the report; then the summary."""
-    opened, corpus = workspace.opened, workspace.corpus
-    name, stem = words.plain(selection.name), files.name(selection).removesuffix(".parquet")
-    ids, report = st.columns(2, gap="medium")
-    with ids, st.container(border=True, height="stretch"):
-        st.markdown(
-            f"**Ids of the selection at {name}**",
-            help=f"*CSV*: {ESCAPED}",
-        )
-        st.caption(
-            f"{selection.count:,} ids with quality and their place in the shards. Press *Keep as run* above to "
-            f"also export {_kept_only(selection.settings)}."
-        )
-        st.space("stretch")
-        with st.container(horizontal=True):
-            st.download_button(
-                f"Download {selection.count:,} ids (Parquet)",
-                files.content(corpus, selection),
-                on_click="ignore",
-                file_name=f"{stem}.parquet",
-                mime="application/vnd.apache.parquet",
-                key=f"selection_parquet_{selection.key}",
-                icon=":material/download:",
-            )
-            st.download_button(
-                f"Download {selection.count:,} ids (CSV)",
-                downloads.of_rows(
-                    selection.count, partial(scene.id_file, corpus, np.flatnonzero(selection.mask), ".csv")
-                ),
-                on_click="ignore",
-                file_name=f"{stem}.csv",
-                mime="text/csv",
-                key=f"selection_csv_{selection.key}",
-                icon=":material/download:",
-            )
-    with report, st.container(border=True, height="stretch"):
-        st.markdown("**Report**")
-        st.caption("One HTML page. It contains texts of your corpus, so check them before you share it.")
-        st.space("stretch")
-        st.download_button(
-            "Download report (HTML)",
-            lambda: report_of(selection, opened, session.store().cache_dir).encode(),
-            on_click="ignore",
-            file_name=f"{stem}-report.html",
-            mime="text/html",
-            icon=":material/description:",
-            key=f"selection_report_{selection.key}",
-        )
-    summary_panel.show(kept(selection, corpus), corpus.fingerprint, session.store().cache_dir)
+    """The ids and the report; then the summary."""
+    opened, corpus, cache_dir = workspace.opened, workspace.corpus, session.store().cache_dir
+    stem, count = files.name(selection).removesuffix(".parquet"), selection.count
+    csv = partial(scene.id_file, corpus, np.flatnonzero(selection.mask), ".csv")
+    lines_panel.line(
+        "ids",
+        "Selected ids",
+        "The ids with quality and their place in the shards.",
+        f"{count:,} rows",
+        [
+            File("Parquet", f"{stem}.parquet", MEDIA_TYPES[".parquet"], files.content(corpus, selection)),
+            File("CSV", f"{stem}.csv", MEDIA_TYPES[".csv"], downloads.of_rows(count, csv), ESCAPED),
+        ],
+    )
+    report_panel.draw(
+        f"{stem}-report.html",
+        "texts, groups and the map",
+        lambda: report_of(selection, opened, cache_dir).encode(),
+    )
+    st.caption(f"*Keep as run* also gives {_kept_only(selection.settings)}.")
+    summary_panel.show(kept(selection, corpus), corpus.fingerprint, cache_dir)
 
 
 def _kept_only(settings: SelectionConfig) -> str:
