@@ -1,9 +1,5 @@
 """What a scoreboard says of made boards: praise only on measures that no run optimised; and how shares are drawn."""
 
-import base64
-import re
-from html.parser import HTMLParser
-
 import numpy as np
 import pytest
 
@@ -71,54 +67,14 @@ def test_the_summary_counts_fair_measures_only(board):
     assert scoreboards.summary(level, LETTERS).startswith("On none of the 1 independent")
 
 
-def test_numbers_are_the_boards(board):
-    table = scoreboards.numbers(scoreboards.rows(board, LETTERS))
-    assert len(table) == 20
-    vendi = table[table.measure == "Vendi"].set_index("of")
-    assert vendi.loc["A · first", ["value", "from", "to"]].tolist() == [1.0, 0.0, 2.0]
-    assert table[table["optimized by the run"]]["measure"].unique().tolist() == ["Quality"]
-
-
-class Reader(HTMLParser):
-    """Tags and attributes of a drawing."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.found: list[tuple[str, dict]] = []
-
-    def handle_starttag(self, tag, attrs) -> None:
-        self.found.append((tag, dict(attrs)))
-
-
-def test_the_drawing_is_hollow_where_made_and_escapes_names(board):
-    rows = scoreboards.rows(board, LETTERS)
-    drawn = scoreboard.scoreboard(rows)
-    assert "<script" not in drawn and "&lt;script&gt;" in drawn
-    reader = Reader()
-    reader.feed(drawn)
-    assert sum(tag == "svg" for tag, _ in reader.found) == 5, "what was not measured is not drawn"
-    quality = Reader()
-    quality.feed(scoreboard.drawing(rows[0]).markup())
-    hollow = [a for tag, a in quality.found if tag in ("circle", "polygon") and a["fill"] == "var(--ground)"]
-    assert len(hollow) == 2
-    images = Reader()
-    images.feed(scoreboard.scoreboard(rows, dark=True))
-    sources = [a["src"] for tag, a in images.found if tag == "img"]
-    assert len(sources) == 5 and all(source.startswith("data:image/svg+xml;base64,") for source in sources)
-    assert b"--accent:#56B4E9" in base64.b64decode(sources[0].split(",")[1])
-    assert scoreboard.missing(rows) == "Not measured: Text (the corpus has no text column)."
-
-
-def test_places_on_the_axis_are_in_order_of_value(board):
-    found = scoreboard.drawing(scoreboards.rows(board, LETTERS)[1]).markup()
-    centers = [
-        float(x)
-        for x in re.findall(r'stroke-width="2"', found)
-        and re.findall(
-            r'<line x1="([\d.]+)" y1="[\d.]+" x2="[\d.]+" y2="[\d.]+" stroke="var\(--(?:series|random|best)', found
-        )
-    ]
-    assert len(centers) == 4 and sorted(range(4), key=centers.__getitem__) == [2, 0, 1, 3]
+def test_the_table_has_every_number_and_a_star_where_made(board):
+    board["left"] = [{"measure": "late", "label": "Late"}]
+    table = scoreboards.table(scoreboards.rows(board, LETTERS)).set_index("measure")
+    assert list(table.columns[:4]) == ["A · first", LETTERS["run-b"][1], "a random subset", "top quality"]
+    assert table.loc["Vendi"].tolist()[:5] == ["1 (0 to 2)", "2 (1 to 3)", "0 (−1 to 1)", "3 (2 to 4)", "B is best"]
+    assert [cell.partition(" ")[0] for cell in table.loc["Quality"].tolist()[:4]] == ["1*", "2", "0", "3*"]
+    for name, verdict in (("Text", "the corpus has no text column"), ("Late", "not measured yet")):
+        assert table.loc[name].tolist()[:5] == ["–", "–", "–", "–", verdict]
 
 
 def test_every_undecided_row_is_in_one_bar():

@@ -8,8 +8,9 @@ from pathlib import Path
 
 from datamask.analyses.report.page import (
     Section,
+    document,
+    escape,
     groups_section,
-    html,
     map_section,
     settings_section,
     summary_section,
@@ -21,7 +22,7 @@ from datamask.analyses.report.summary import Kept
 from datamask.config import RunConfig
 from datamask.corpus import Corpus
 from datamask.dashboard.data.openings import OpenCorpus
-from datamask.dashboard.drawing import svg, words
+from datamask.dashboard.drawing import words
 from datamask.dashboard.workspace import wording
 from datamask.dashboard.workspace.selection import Selection
 
@@ -34,8 +35,8 @@ def report_of(selection: Selection, opened: OpenCorpus, cache_dir: Path, now: fl
         now: the moment on the page, seconds since 1970; None: the present.
     """
     corpus, mask = opened.corpus, selection.mask
-    title = svg.escape(f"Selection at {selection.name}")
-    head = [f"<h1>{title}</h1>", f'<p class="lead">{svg.escape(" · ".join(wording.parts(corpus, selection)))}</p>']
+    title = escape(f"Selection at {selection.name}")
+    head = [f"<h1>{title}</h1>", f'<p class="lead">{escape(" · ".join(wording.parts(corpus, selection)))}</p>']
     if selection.preview:
         head.append('<p class="small">A preview: solving this λ may find a slightly better selection.</p>')
     sections = [
@@ -47,7 +48,7 @@ def report_of(selection: Selection, opened: OpenCorpus, cache_dir: Path, now: fl
         _origin(selection, opened, now),
         summary_section(kept(selection, corpus), corpus.fingerprint, cache_dir),
     ]
-    return html(title, head, sections)
+    return document(title, head, sections)
 
 
 def kept(selection: Selection, corpus: Corpus) -> Kept:
@@ -80,4 +81,4 @@ def _origin(selection: Selection, opened: OpenCorpus, now: float | None) -> Sect
     ]
     arguments = RunConfig(opened.config, selection.settings).arguments("selection.parquet")
     line = "python -m datamask " + shlex.join(arguments)
-    return Section("Provenance", table_of(("", ""), rows) + f"<h3>Solve it as a run</h3><pre>{svg.escape(line)}</pre>")
+    return Section("Provenance", table_of(("", ""), rows) + f"<h3>Solve it as a run</h3><pre>{escape(line)}</pre>")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import html
 import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
@@ -21,12 +22,11 @@ from datamask.analyses.report import raster
 from datamask.analyses.report.samples import Sample, samples
 from datamask.analyses.report.sentence import sentence
 from datamask.analyses.report.summary import Kept, kept_by, summary
-from datamask.analyses.scoreboard import chart as scores
 from datamask.analyses.scoreboard import tables as scoreboards
 from datamask.config import SelectionConfig
 from datamask.corpus import Corpus
 from datamask.corpus.projections import DEFAULT, STAND_IN
-from datamask.dashboard.drawing import svg, words
+from datamask.dashboard.drawing import palette, words
 from datamask.dashboard.linked import facets, groups
 from datamask.dashboard.map import map_layout
 from datamask.dashboard.runs import listing, outcome, provenance
@@ -62,8 +62,8 @@ border-bottom:1px solid var(--grid);overflow-wrap:anywhere}td.number,th.number{t
 tr{break-inside:avoid}
 pre{background:var(--raised);padding:12px;white-space:pre-wrap;overflow-wrap:anywhere;border-radius:4px}
 .key i{display:inline-block;width:.75em;height:.75em;border-radius:50%%;margin:0 .35em 0 1em}
-.bar{height:.75em;border-radius:3px;background:linear-gradient(90deg,%s);width:10em;display:inline-block;margin:0 .5em}
-.score{break-inside:avoid}%s"""
+.bar{height:.75em;border-radius:3px;background:linear-gradient(90deg,%s);width:10em;
+display:inline-block;margin:0 .5em}"""
 
 
 @dataclass(frozen=True)
@@ -109,29 +109,29 @@ def report(
         _provenance(run, now),
         summary_section(kept_by(run), fingerprint, cache_dir),
     ]
-    name = svg.escape(listing.name_of(run))
+    name = escape(listing.name_of(run))
     notes = run.config.notes
     head = [
         f"<h1>{name}</h1>",
-        f'<p class="lead">{svg.escape(sentence(run))}</p>',
-        f'<p class="small">{svg.escape(outcome.headline(run))}</p>',
+        f'<p class="lead">{escape(sentence(run))}</p>',
+        f'<p class="small">{escape(outcome.headline(run))}</p>',
     ]
     if notes:
-        head.append(f"<p>{svg.escape(notes)}</p>")
+        head.append(f"<p>{escape(notes)}</p>")
     if corpus is None:
         head.append(
             '<p class="small">Map, groups and texts are left out: the corpus was not open when this was made.</p>'
         )
-    return html(name, head, sections)
+    return document(name, head, sections)
 
 
-def html(title: str, head: Sequence[str], sections: Iterable[Section | None]) -> str:
+def document(title: str, head: Sequence[str], sections: Iterable[Section | None]) -> str:
     """A report as one HTML file.
 
     Args:
         title: of the file, escaped. head: what stands first, as HTML. sections: the others; None: one that is left out.
     """
-    body = "".join(f"<section><h2>{svg.escape(part.title)}</h2>{part.body}</section>" for part in sections if part)
+    body = "".join(f"<section><h2>{escape(part.title)}</h2>{part.body}</section>" for part in sections if part)
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; img-src data:; '
@@ -143,9 +143,15 @@ def html(title: str, head: Sequence[str], sections: Iterable[Section | None]) ->
 
 
 def _style() -> str:
-    light, dark = svg.style(False), svg.style(True)
-    stops = ",".join(color for _, color in raster.SCALE[::3])
-    return STYLE % (light, dark, light, stops, scores.STYLE)
+    light, dark = (
+        ";".join(f"--{name}:{color}" for name, color in asdict(palette.shades(dark)).items()) for dark in (False, True)
+    )
+    return STYLE % (light, dark, light, ",".join(color for _, color in raster.SCALE[::3]))
+
+
+def escape(text: object) -> str:
+    """Text of any origin for a place between tags or in quotes; what no UTF-8 can hold is escaped too."""
+    return html.escape(words.printable(str(text)), quote=True)
 
 
 def map_section(chosen: np.ndarray, corpus: Corpus, cache_dir: Path | None) -> Section:
@@ -180,7 +186,7 @@ def map_section(chosen: np.ndarray, corpus: Corpus, cache_dir: Path | None) -> S
             f'<img src="{selected}" alt="The same map with the selected rows colored">'
             f'<div class="key small"><i style="background:{raster.CHOSEN}"></i>selected'
             f'<i style="background:{raster.OTHERS}"></i>not selected'
-            f"</div></div></div><figcaption>{svg.escape(' '.join(sentences))}</figcaption></figure>"
+            f"</div></div></div><figcaption>{escape(' '.join(sentences))}</figcaption></figure>"
         ),
     )
 
@@ -201,7 +207,7 @@ def _learning(run: Run) -> Section | None:
     return Section(
         "Learning",
         table_of(("phase", "step", "time", curve.unit), rows, numbers=(1, 2, 3))
-        + f'<p class="small">{svg.escape(proved)}</p>',
+        + f'<p class="small">{escape(proved)}</p>',
     )
 
 
@@ -240,7 +246,7 @@ def groups_section(selected: np.ndarray, corpus: Corpus) -> Section | None:
         ]
         more = f", the {len(few)} of {len(table):,} that differ most" if len(few) < len(table) else ""
         drawn.append(
-            f"<h3>By {svg.escape(name)}{more}</h3>"
+            f"<h3>By {escape(name)}{more}</h3>"
             + table_of((name, "rows", "selected", "95 % interval", ""), rows, numbers=(1, 2, 3))
         )
     if drawn:
@@ -261,7 +267,7 @@ def _frontier(run: Run, runs: Iterable[Run], fingerprint: str) -> Section | None
                 )
                 for spot in line.spots
             ]
-            name = svg.escape(frontier.line_names([line])[line.key])
+            name = escape(frontier.line_names([line])[line.key])
             said = (
                 f"{name}: {len(line.spots)} runs that differ in λ and seed alone. 0 % is random, 100 % the best found."
             )
@@ -291,9 +297,9 @@ def _ablation(fingerprint: str, cache_dir: Path | None) -> Section | None:
     heads = ("method", "better / worse than random", "than the best simple", "worst target", "largest regret")
     return Section(
         "Which methods help",
-        f"<p>{svg.escape(wording.headline(result))}</p>"
+        f"<p>{escape(wording.headline(result))}</p>"
         + table_of(heads, rows, numbers=(1, 2, 4))
-        + f'<p class="small">{svg.escape(" ".join([wording.method_note(result), *wording.pool_note(result)]))}</p>',
+        + f'<p class="small">{escape(" ".join([wording.method_note(result), *wording.pool_note(result)]))}</p>',
     )
 
 
@@ -343,17 +349,10 @@ def _scoreboard(
         key: (letter, f"{letter} · {named.get(key, key)}") for letter, key in zip(comparison.LETTERS, [run.id, *others])
     }
     rows = scoreboards.rows(board, letters)
-    key = "; ".join(label for _, label in letters.values())
-    missing = scores.missing(rows)
-    notes = "".join(f'<p class="small">{svg.escape(note)}</p>' for note in (key, *board["notes"], missing) if note)
-    return Section(
-        "Scoreboard",
-        (
-            f"<p>{svg.escape(scoreboards.summary(rows, letters))}</p>{notes}"
-            '<p class="small">Hollow: the run was made by this measure, and is not praised for it. Lines are 95 % '
-            f"intervals.</p>{scores.scoreboard(rows)}"
-        ),
-    )
+    table = scoreboards.table(rows)
+    notes = "".join(f'<p class="small">{escape(note)}</p>' for note in (scoreboards.READING, *board["notes"]))
+    cells = table_of(list(table.columns), table.to_numpy().tolist())
+    return Section("Scoreboard", f"<p>{escape(scoreboards.summary(rows, letters))}</p>{cells}{notes}")
 
 
 def latest_board(run: Run, fingerprint: str, cache_dir: Path | None) -> dict | None:
@@ -386,7 +385,7 @@ def texts_section(listed: Mapping[str, Sequence[Sample]]) -> Section:
             (sample.id, words.value(sample.quality), *((sample.text or "",) if has_text else ())) for sample in shown
         ]
         parts.append(
-            f"<h3>{svg.escape(heading)}</h3>"
+            f"<h3>{escape(heading)}</h3>"
             + table_of(("id", "quality", *(("text",) if has_text else ())), rows, numbers=(1,))
         )
     return Section("Rows", "".join(parts))
@@ -412,7 +411,7 @@ def _provenance(run: Run, now: float | None) -> Section:
     rows = [*table.itertuples(index=False, name=None), ("report made", made)]
     return Section(
         "Provenance",
-        table_of(("", ""), rows) + "<h3>The same run again</h3><pre>" + svg.escape(provenance.command(run)) + "</pre>",
+        table_of(("", ""), rows) + "<h3>The same run again</h3><pre>" + escape(provenance.command(run)) + "</pre>",
     )
 
 
@@ -424,7 +423,7 @@ def summary_section(kept: Kept, fingerprint: str, cache_dir: Path | None) -> Sec
 
 def _coded(sentence: str) -> str:
     """A sentence as HTML, what stands between two backticks as code."""
-    return re.sub("`([^`]+)`", r"<code>\1</code>", svg.escape(sentence))
+    return re.sub("`([^`]+)`", r"<code>\1</code>", escape(sentence))
 
 
 def table_of(heads: Sequence[str], rows: Iterable[Sequence[object]], numbers: Sequence[int] = ()) -> str:
@@ -434,7 +433,7 @@ def table_of(heads: Sequence[str], rows: Iterable[Sequence[object]], numbers: Se
         return (
             "<tr>"
             + "".join(
-                f"<{tag}{' class=number' if k in numbers else ''}>{svg.escape(cell)}</{tag}>"
+                f"<{tag}{' class=number' if k in numbers else ''}>{escape(cell)}</{tag}>"
                 for k, cell in enumerate(cells)
             )
             + "</tr>"

@@ -8,14 +8,16 @@ from pathlib import Path
 import streamlit as st
 
 from datamask.analyses.comparison.tables import Entry
-from datamask.analyses.scoreboard import chart, measuring, tables
+from datamask.analyses.scoreboard import measuring, tables
 from datamask.corpus import Corpus
 from datamask.dashboard.drawing import words
 from datamask.dashboard.drawing.signs import Sign
-from datamask.dashboard.shell import background, session
+from datamask.dashboard.shell import background
+from datamask.dashboard.shell import tables as heights
 from datamask.runs.store import Run
 from datamask.runs.stored_measures import stored_board
 
+ROWS_AT_ONCE = 16
 ABOUT = (
     "Measures each run by all objectives, the effective number of different rows, duplicates, prediction of held-out "
     "text, and the distance to the corpus."
@@ -55,22 +57,14 @@ def _drawn(entries: Sequence[Entry], runs: Sequence[Run], corpus: Corpus, cache_
         there = len(rows) - len(board["left"])
         summary = f"{there} of {len(rows)} measures are ready. {summary}"
     st.markdown(f"**{words.plain(summary, 600)}**", help=ABOUT)
-    if any(place.optimised for row in rows for place in row.places):
-        st.caption("Hollow mark: the run optimizes this measure. Line: 95 % interval.")
-    for note in board["notes"]:
-        st.caption(words.plain(note, 400))
-    st.html(f"<style>{chart.STYLE}</style>" + chart.scoreboard(rows, session.dark()))
-    missing = chart.missing(rows)
-    if missing:
-        st.caption(words.plain(missing, 600))
-    with st.expander("All numbers"):
-        st.dataframe(
-            tables.numbers(rows),
-            hide_index=True,
-            lazy=False,
-            alt="Every number of the independent metrics",
-            column_config={name: st.column_config.NumberColumn(format="%.4g") for name in ("value", "from", "to")},
-        )
+    st.dataframe(
+        tables.table(rows),
+        hide_index=True,
+        lazy=False,
+        height=heights.height(len(rows), ROWS_AT_ONCE),
+        alt="Independent metrics of each run, with intervals",
+    )
+    st.caption(" ".join([tables.READING, *(words.plain(note, 400) for note in board["notes"])]))
 
 
 def _rest(runs: Sequence[Run], corpus: Corpus, cache_dir: Path, label: str) -> None:

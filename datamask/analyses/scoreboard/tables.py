@@ -1,15 +1,18 @@
-"""A stored scoreboard for people: what to draw in each row, who is best where that may be said, and all its numbers."""
+"""A stored scoreboard for people: its numbers, and who is best where that may be said."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pandas as pd
 
+from datamask.dashboard.drawing import words
+
 RANDOM, TOP_QUALITY = "random", "top-quality"
 BESIDE = {RANDOM: "a random subset", TOP_QUALITY: "top quality"}
 HATCHED = "hatched"
+READING = "In brackets: 95 % interval. *: the selection is made by this measure, and is not praised for it."
 
 
 @dataclass(frozen=True)
@@ -40,7 +43,7 @@ class Row:
     Attributes:
         measure, label, says: its name, and what it measures in a sentence.
         better: ``higher``, ``lower`` or ``neither``.
-        places: what can be drawn; empty where it could not be measured, `verdict` then says why.
+        places: the selections; empty where it could not be measured, `verdict` then says why.
         verdict: who is best, in words.
         best: the run or reference that is best, or None.
     """
@@ -113,24 +116,29 @@ def summary(table: list[Row], letters: Mapping[str, tuple[str, str]]) -> str:
     return head + (f"; on {level} the best are level." if level and wins else ".")
 
 
-def numbers(table: list[Row]) -> pd.DataFrame:
-    """Every number: ``measure, better, of, value, low, high, made by it, note``."""
-    return pd.DataFrame(
-        [
-            {
-                "measure": row.label,
-                "better": row.better,
-                "of": place.label,
-                "value": place.value,
-                "from": place.low,
-                "to": place.high,
-                "optimized by the run": place.optimised,
-                "note": place.note,
-            }
-            for row in table
-            for place in row.places
-        ]
-    )
+def table(measured: Sequence[Row]) -> pd.DataFrame:
+    """One row per measure, in words: ``measure``, a column for each selection, ``verdict, measures, note``.
+
+    A cell is a value with its 95 % interval, and a star where the selection was made by the measure.
+    """
+    labels = dict.fromkeys(place.label for row in measured for place in row.places)
+    found = [
+        {
+            "measure": row.label,
+            **dict.fromkeys(labels, "–"),
+            **{place.label: _cell(place) for place in row.places},
+            "verdict": row.verdict,
+            "measures": row.says,
+            "note": "; ".join(dict.fromkeys(place.note for place in row.places if place.note)),
+        }
+        for row in measured
+    ]
+    return pd.DataFrame(found, columns=["measure", *labels, "verdict", "measures", "note"])
+
+
+def _cell(place: Place) -> str:
+    text = words.value(place.value) + ("*" if place.optimised else "")
+    return text if place.low is None else f"{text} ({words.value(place.low)} to {words.value(place.high)})"
 
 
 def _verdict(measure: Mapping, letters: Mapping[str, tuple[str, str]], places: tuple[Place, ...]) -> str:
