@@ -8,17 +8,14 @@ import numpy as np
 import pytest
 
 from datamask import catalogue
-from datamask.analyses.frontier import series, sweep_chart, transfer
-from datamask.analyses.frontier import tables as frontier
+from datamask.analyses.frontier import series, sweep_chart
 from datamask.analyses.frontier.form_panel import arms
 from datamask.config import SelectionConfig
-from datamask.corpus import open_corpus
 from datamask.dashboard.drawing import words
 from datamask.dashboard.runs import sweep_kinds as kinds
 from datamask.errors import OptionError
 from datamask.options import OPTIONS
 from datamask.runs.varying import points, variable
-from tests.making.runs import finish_run, write_shard
 
 
 def stored(made, option):
@@ -26,7 +23,7 @@ def stored(made, option):
 
 
 def test_every_option_that_a_sweep_varies_can_be_varied_here_with_the_values_it_starts_with():
-    assert set(kinds.LABELS) == {*variable(), *kinds.PRESETS, kinds.PARTS}
+    assert set(kinds.LABELS) == {*variable(), *kinds.PRESETS}
     assert len(set(kinds.LABELS.values())) == len(kinds.LABELS)
     for word in set(variable()):
         given = kinds.CHOSEN.get(word, kinds.choices(word)) or kinds.VALUES[word]
@@ -168,29 +165,3 @@ def test_values_far_from_each_other_stand_on_a_logarithmic_axis(made):
     figure = sweep_chart.over_numbers(series.ends(one), "steps")
     assert figure.layout.xaxis.type == "log" and list(figure.data[0].x) == [10, 50, 400]
     assert sweep_chart.over_numbers(series.ends(one).query("value > 10"), "steps").layout.xaxis.type is None
-
-
-def test_the_transfer_check_measures_the_distance_at_the_same_lambda(made, tmp_path):
-    for lamb in (0.0, 0.5, 1.0):
-        length = math.hypot(lamb, 1 - lamb)
-        made(lamb / length, (1 - lamb) / length, lamb=lamb)
-    whole = frontier.survey(made.store.list(), made.fingerprint).lines[0]
-    small = write_shard(tmp_path / "small.parquet", 30, seed=1)
-    corpus = open_corpus(small)
-    for spot, off in zip(whole.spots, (0.0, 0.03, 0.0)):
-        finish_run(
-            made.store,
-            corpus,
-            small,
-            corpus.quality,
-            objective="pairwise",
-            estimator="relaxed",
-            lamb=spot.lamb,
-            shares={"quality": spot.quality - off, "diversity": spot.diversity},
-        )
-    check = transfer.transfer(made.store.list(), {"N/2": small, "N": made.config}, made.fingerprint, whole.settings)
-    assert list(check.lines) == ["N/2", "N"] and check.apart == {"N/2": (pytest.approx(0.03), 0.5)}
-    assert "at most 3.0 %, at λ 0.5" in transfer.transfer_words(check)
-    assert "holds for all rows" in transfer.transfer_words(check)
-    alone = transfer.transfer(made.store.list(), {"N/2": small}, "nobody", whole.settings)
-    assert "Two curves" in transfer.transfer_words(alone)

@@ -69,7 +69,7 @@ def test_before_the_first_sweep_it_says_what_to_do(page, opened, explained):
     explained(app, 5)
 
 
-@pytest.mark.parametrize("vary", [kinds.LAMBDA, "select_ratio", kinds.PARTS])
+@pytest.mark.parametrize("vary", [kinds.LAMBDA, "select_ratio"])
 def test_a_sweep_starts_at_the_objective_of_the_current_selection(page, opened, store, vary):
     def chosen(**parameters):
         app = page("pages/frontier.py", corpus=opened.key, vary=kinds.LABELS[vary], **parameters)

@@ -11,7 +11,7 @@ import streamlit as st
 
 from datamask import catalogue
 from datamask.analyses.frontier import sweeping
-from datamask.config import CorpusConfig, SelectionConfig
+from datamask.config import CorpusConfig
 from datamask.dashboard.data.openings import OpenCorpus
 from datamask.dashboard.drawing import words
 from datamask.dashboard.runs import cost, listing, outcome
@@ -61,9 +61,8 @@ def form(opened: OpenCorpus, current: Current | None, word: str) -> Asked:
     given = "" if word in kinds.PRESETS else _values(word)
     objectives, options = _objectives(current, word), _shared(word)
     learning: dict[str, Any] = {}
-    along = word in (kinds.LAMBDA, kinds.PARTS)
     seeds = 1
-    if not along:
+    if word != kinds.LAMBDA:
         method = _method(kinds.methods(word))
         if method != catalogue.AUTO:
             learning["estimator"] = method
@@ -80,8 +79,7 @@ def form(opened: OpenCorpus, current: Current | None, word: str) -> Asked:
             spanned: Iterable[Point] = {point.selection: point for arm in arms_.values() for point in arm}.values()
         else:
             spanned = _spanned(word, given, {**options, **learning}, objectives, seeds)
-        parts = sweeping.slices(opened.config, len(opened.corpus)) if word == kinds.PARTS else {"": opened.config}
-        plans = plans_of(spanned, parts)
+        plans = plans_of(opened.config, spanned)
     except DatamaskError as error:
         st.error(words.sentence(error), icon=":material/error:")
     return Asked(word, objectives, options, plans, arms_)
@@ -90,22 +88,18 @@ def form(opened: OpenCorpus, current: Current | None, word: str) -> Asked:
 def _spanned(
     word: str, given: str | Sequence[str], options: Mapping[str, Any], objectives: Sequence[str], seeds: int
 ) -> Iterable[Point]:
-    name, values = kinds.LAMBDA if word == kinds.PARTS else word, kinds.values_of(word, given)
+    values = kinds.values_of(word, given)
     for objective in objectives:
         one = {} if word == "objective" else {"objective": objective}
-        yield from points({**options, **one}, [(name, kinds.fitting(word, values, objective))], seeds)
+        yield from points({**options, **one}, [(word, kinds.fitting(word, values, objective))], seeds)
 
 
-def plans_of(spanned: Iterable[Point], parts: Mapping[str, CorpusConfig]) -> list[Plan]:
-    """A plan per objective and ratio, so that each has a name that says them, for each part of the corpus."""
+def plans_of(corpus: CorpusConfig, spanned: Iterable[Point]) -> list[Plan]:
+    """A plan per objective and ratio, so that each has a name that says them."""
     groups: dict[str, list[Point]] = {}
     for point in spanned:
         groups.setdefault(sweeping.plan_name(point), []).append(point)
-    return [
-        Plan(corpus, tuple(group), f"{name}, {part}" if part else name)
-        for part, corpus in parts.items()
-        for name, group in groups.items()
-    ]
+    return [Plan(corpus, tuple(group), name) for name, group in groups.items()]
 
 
 def arms(
@@ -171,7 +165,7 @@ def _estimator(name: str) -> str:
 def _objectives(current: Current | None, word: str) -> tuple[str, ...]:
     """The objectives; that of the current selection until a person chooses, so that the curve goes through it.
 
-    One alone: a second takes as long again, and is one press away. A figure over time and curves of parts have one.
+    One alone: a second takes as long again, and is one press away. A figure over time has one.
     """
     names = [entry.name for entry in catalogue.OBJECTIVES]
     if word == "objective":
@@ -180,7 +174,7 @@ def _objectives(current: Current | None, word: str) -> tuple[str, ...]:
     if "frontier_objectives" not in st.session_state:
         # a sum of objectives has no curve here
         st.session_state["frontier_objectives"] = [started if started in names else QUICK]
-    several = word == "single" or not (word in kinds.PRESETS or word == kinds.PARTS)
+    several = word == "single" or word not in kinds.PRESETS
     chosen = st.pills(
         "Diversity objectives",
         names,
@@ -304,45 +298,27 @@ def price(opened: OpenCorpus, runs: Sequence[Run], plans: Sequence[Plan]) -> tup
     """What a sweep will take, in words, and how many of its points are still to be computed.
 
     Args:
-        runs: on the open corpus; on parts of it, those with the very settings of a plan are looked for.
+        runs: on the open corpus.
     """
-    # runs on other corpora too: the first sweep on a new one has nothing else to be estimated from
-    every = listing.readable(session.store())
-    left: dict[str, list[tuple[Plan, Point]]] = {}
-    total = 0
-    for plan in plans:
-        corpus_runs = (
-            runs if plan.corpus == opened.config else [run for run in every if run.config.corpus == plan.corpus]
-        )
-        done = {run.config.selection for run in corpus_runs if run.status().state == "done"}
-        total += len(plan.points)
-        for point in plan.points:
-            if point.selection not in done:
-                left.setdefault(point.selection.objective, []).append((plan, point))
-    count = sum(map(len, left.values()))
-    if not count:
-        return f"All {total:,} runs are stored.", 0
-    sentence = f"**{count:,}** run{'s' if count > 1 else ''}"
-    if len(left) > 1:
+    done = {run.config.selection for run in runs if run.status().state == "done"}
+    points_ = [point.selection for plan in plans for point in plan.points]
+    left = [selection for selection in points_ if selection not in done]
+    if not left:
+        return f"All {len(points_):,} runs are stored.", 0
+    sentence = f"**{len(left):,}** run{'s' if len(left) > 1 else ''}"
+    counts = Counter(selection.objective for selection in left)
+    if len(counts) > 1:
         sentence += ": " + ", ".join(
-            f"{len(pairs):,} of {words.plain(outcome.objective_label(name), 60)}" for name, pairs in left.items()
+            f"{count:,} of {words.plain(outcome.objective_label(name), 60)}" for name, count in counts.items()
         )
-    sentence += f" (stored already: {total - count:,})" if count < total else ""
+    sentence += f" (stored already: {len(points_) - len(left):,})" if len(left) < len(points_) else ""
+    # runs on other corpora too: the first sweep on a new one has nothing else to be estimated from
+    every, total = listing.readable(session.store()), 0.0
     # neither lambda nor seed changes how long a point takes, and there may be hundreds of them
-    kinds = Counter(
-        (plan.corpus, replace(point.selection, lamb=0.5, seed=0)) for pairs in left.values() for plan, point in pairs
-    )
-    total_seconds = 0.0
-    for kind, times in kinds.items():
-        seconds = _seconds(opened, *kind, every)
+    for settings, times in Counter(replace(selection, lamb=0.5, seed=0) for selection in left).items():
+        corpus = opened.corpus
+        seconds = cost.estimate(settings, len(corpus), corpus.dim, corpus.fingerprint, every).seconds
         if seconds is None:
-            return f"{sentence}. No estimate of the time yet.", count
-        total_seconds += seconds * times
-    return f"{sentence}, in about **{words.roughly(total_seconds)}**.", count
-
-
-def _seconds(opened: OpenCorpus, on: CorpusConfig, settings: SelectionConfig, runs: Sequence[Run]) -> float | None:
-    """About how long one run takes, on the open corpus or on a part of it."""
-    corpus, whole = opened.corpus, on == opened.config
-    rows = len(corpus) if whole else on.rows or len(corpus)
-    return cost.estimate(settings, rows, corpus.dim, corpus.fingerprint if whole else "", runs).seconds
+            return f"{sentence}. No estimate of the time yet.", len(left)
+        total += seconds * times
+    return f"{sentence}, in about **{words.roughly(total)}**.", len(left)

@@ -12,12 +12,11 @@ import streamlit as st
 from plotly import graph_objects as go
 
 from datamask.analyses.frontier import chart as charts
-from datamask.analyses.frontier import form_panel, series, sweep_chart, sweeping, tables, transfer
+from datamask.analyses.frontier import form_panel, series, sweep_chart, tables
 from datamask.analyses.frontier.chart import Here
 from datamask.analyses.frontier.form_panel import Asked
 from datamask.analyses.frontier.series import Series
 from datamask.analyses.frontier.tables import Line, Survey
-from datamask.config import SelectionConfig
 from datamask.dashboard.data.openings import OpenCorpus
 from datamask.dashboard.drawing import words
 from datamask.dashboard.runs import listing
@@ -73,8 +72,6 @@ def _draw(key: str, asked: Asked, current: Current | None) -> None:
     picture, side = st.columns([1.6, 1], gap="medium")
     if asked.word == kinds.LAMBDA:
         drawn = _frontier(opened, current, picture, side)
-    elif asked.word == kinds.PARTS:
-        drawn = _parts(opened, asked, picture, side)
     else:
         drawn = _sweep(opened, asked, picture, side)
     if not drawn:
@@ -99,10 +96,7 @@ def _nothing_yet(asked: Asked, working: bool) -> None:
             )
         else:
             st.subheader("No stored sweep of this kind", anchor=False)
-            needs = "The chart appears when runs of two values have finished."
-            if asked.word == kinds.PARTS:
-                needs = "Shows whether a λ chosen on an eighth or a quarter of the rows holds for all of them."
-            st.markdown(f"{needs} Press **Start the sweep**.")
+            st.markdown("The chart appears when runs of two values have finished. Press **Start the sweep**.")
 
 
 # -- along λ -----------------------------------------------------------------------------------------------------------
@@ -195,7 +189,7 @@ def _of_spot(line: Line | None, spot: Spot, names: dict[str, str]) -> None:
             st.page_link("pages/runs.py", label="Open the run", icon=":material/tune:", query_params=parameters)
 
 
-def _points(table: pd.DataFrame, spot: Spot | None, *, pressed: bool = True) -> None:
+def _points(table: pd.DataFrame, spot: Spot | None) -> None:
     """All points; a row that is ticked is chosen, as a point that is clicked."""
     # one choice a table: after another point was clicked, no row of an earlier one stays ticked
     key = f"frontier_table_{spot.run_id if spot else ''}"
@@ -215,7 +209,7 @@ def _points(table: pd.DataFrame, spot: Spot | None, *, pressed: bool = True) -> 
         lazy=False,
         height=heights.height(len(table), ROWS_AT_ONCE),
         key=key,
-        on_select=ticked if pressed else "ignore",
+        on_select=ticked,
         selection_mode="single-row",
         column_order=order
         if table["curve"].nunique() == 1
@@ -263,17 +257,11 @@ def _plot(
     lines: Sequence[Line],
     named: Sequence[Spot],
     names: Mapping[str, str],
-    line: Line | None = None,
-    spot: Spot | None = None,
-    here: Here | None = None,
-    *,
-    pressed: bool = True,
+    line: Line | None,
+    spot: Spot | None,
+    here: Here | None,
 ) -> None:
-    """The figure, from a cache: while a sweep runs, one that is the same stays mounted.
-
-    Args:
-        pressed: whether points can be chosen: runs on the open corpus.
-    """
+    """The figure, from a cache: while a sweep runs, one that is the same stays mounted."""
     mark = (
         tuple((curve.key, tuple(s.run_id for s in (*curve.spots, *curve.others))) for curve in lines),
         tuple(s.run_id for s in named),
@@ -288,8 +276,8 @@ def _plot(
     with st.container(height=HEIGHT, border=False, key="frontier_place"):
         st.plotly_chart(
             _figure(mark, lines, named, names, line, spot, here, session.dark()),
-            key="frontier_chart" if pressed else "transfer_chart",
-            on_select=_clicked if pressed else "ignore",
+            key="frontier_chart",
+            on_select=_clicked,
             selection_mode="points",
             theme=None,
             config=CONFIG,
@@ -323,29 +311,6 @@ def _notes(lines: Sequence[Line], named: Sequence[Spot], line: Line | None) -> l
     if not named:
         notes.append("Vary *Method* to add baselines.")
     return notes
-
-
-def _parts(opened: OpenCorpus, asked: Asked, picture, side) -> bool:
-    """The curve of each part of the corpus over that of all rows."""
-    slices = sweeping.slices(opened.config, len(opened.corpus))
-    if not asked.objectives:
-        return False
-    config = SelectionConfig.from_options(objective=asked.objectives[0], **asked.options)
-    found = transfer.transfer(session.store().list(), slices, opened.corpus.fingerprint, config)
-    if not found.lines:
-        return False
-    lines = list(found.lines.values())
-    rows = {name: f"{slices[name].rows or len(opened.corpus):,} rows" for name in found.lines}
-    names = {name: f"all {size}" if name == "N" else f"{name}: {size}" for name, size in rows.items()}
-    with picture:
-        st.html(PHONE)
-        _plot(lines, (), names, pressed=False)
-        st.markdown(words.plain(transfer.transfer_words(found), 600))
-        st.caption("Each part has its own 0 % and 100 %.")
-    with side:
-        table = tables.table(lines, ())
-        _points(table.assign(curve=[names[line.key] for line in lines for _ in line.spots]), None, pressed=False)
-    return True
 
 
 # -- along another setting ---------------------------------------------------------------------------------------------

@@ -9,10 +9,8 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
-from datamask.config import CorpusConfig
 from datamask.dashboard.drawing import words
 from datamask.dashboard.drawing.signs import Sign
 from datamask.dashboard.runs import outcome
@@ -25,18 +23,6 @@ from datamask.work.job import Job
 from datamask.work.lanes import Priority
 from datamask.work.pace import TELLING_RUNS, RunPace
 from datamask.work.worker import worker
-
-SLICES = (8, 4)
-"""Parts of the corpus that the transfer check looks at, beside the whole."""
-
-LEAST_ROWS = 200
-"""A slice with fewer rows says nothing."""
-
-
-def slices(corpus: CorpusConfig, n: int) -> dict[str, CorpusConfig]:
-    """The corpora of the transfer check: ``N/8``, ``N/4`` as uniform samples, and ``N``; too small ones left out."""
-    small = {f"N/{part}": replace(corpus, rows=n // part) for part in SLICES if n // part >= LEAST_ROWS}
-    return {**small, "N": corpus}
 
 
 def key_of(fingerprint: str) -> str:

@@ -1,4 +1,4 @@
-"""What the page Frontier varies: λ, any option of a selection, the arms of a preset, or the part of the corpus."""
+"""What the page Frontier varies: λ, any option of a selection, or the arms of a preset."""
 
 from __future__ import annotations
 
@@ -12,9 +12,6 @@ from datamask.runs.varying import Value, parse_vary, variable
 
 LAMBDA = "lamb"
 """Quality against diversity, the frontier itself."""
-
-PARTS = "parts"
-"""The transfer check: a sweep over lambda on parts of the corpus."""
 
 Levels = Mapping[str, Value]
 
@@ -77,7 +74,6 @@ FIRST = (LAMBDA, "select_ratio", "n_rollout")
 LABELS: dict[str, str] = {
     **{name: OPTIONS[name].label for name in FIRST},
     **{name: preset.label for name, preset in PRESETS.items()},
-    PARTS: "λ, one curve for each part of the corpus",
     **{name: OPTIONS[name].label for name in variable() if name not in FIRST},
     "estimator": "Method",
 }
@@ -87,7 +83,6 @@ VALUES = {
     LAMBDA: "0:1:11",
     "select_ratio": "0.05, 0.1, 0.2, 0.3, 0.5",
     "n_rollout": "8, 32, 128",
-    PARTS: "0:1:11",
     "partial": "0.05, 0.1, 0.25, 1",
     "max_lr": "1, 3, 10",
     "min_lr": "0, 0.05, 0.5",
@@ -136,7 +131,7 @@ def methods(word: str) -> tuple[str, ...]:
     `datamask.catalogue.AUTO` among them: the solver of the objective.
     """
     masks = tuple(entry.name for entry in catalogue.ESTIMATORS if entry.draws_masks)
-    if word in ("estimator", "single", PARTS):
+    if word in ("estimator", "single"):
         return ()
     if word in PRESETS:
         return tuple(sorted(masks, key=lambda name: name != "reinforce"))
@@ -175,13 +170,12 @@ def values_of(word: str, given: str | Sequence[str]) -> tuple[Value, ...]:
     """The values that were typed or chosen. Raises OptionError: they are none of the option's."""
     if not isinstance(given, str):
         return tuple(given)
-    name = "lamb" if word == PARTS else word
     try:
-        return parse_vary(f"{name}={given}")[1]
+        return parse_vary(f"{word}={given}")[1]
     except OptionError:
         shape = "names such as none, exact, 0.95"
-        if counted(name):
+        if counted(word):
             shape = "numbers such as 0.1, 0.3, 0.5 or START:STOP:COUNT such as 0:1:11"
-            if isinstance(OPTIONS[name].kind, Whole):
+            if isinstance(OPTIONS[word].kind, Whole):
                 shape = "whole numbers such as 8, 32, 128 or START:STOP:COUNT such as 10:50:5"
         raise OptionError(f"Values must be different {shape}, got {given!r}") from None
