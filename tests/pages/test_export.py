@@ -4,7 +4,6 @@ import html
 import io
 import os
 import time
-import zipfile
 
 import duckdb
 import pyarrow as pa
@@ -99,22 +98,6 @@ def test_drawing_the_page_again_reads_the_rows_of_an_unchanged_run_no_second_tim
     assert reads == once * 2, "a changed table is read anew"
 
 
-def test_rows_are_the_corpus_own_ones_in_order(run, opened):
-    table = pq.read_table(io.BytesIO(content(run, "rows_parquet")))
-    shard = pq.read_table(opened.config.inputs[0])
-    kept = set(run.selection()["chunk_id"].to_pylist())
-    assert table.column_names == shard.column_names
-    assert table["chunk_id"].to_pylist() == [i for i in shard["chunk_id"].to_pylist() if i in kept]
-
-
-def test_masks_count_what_was_selected(run, opened):
-    with zipfile.ZipFile(io.BytesIO(content(run, "masks_zip"))) as archive:
-        names = archive.namelist()
-        mask = pq.read_table(io.BytesIO(archive.read(names[0])))
-    assert names == ["shard.mask.parquet"] and mask.num_rows == 240
-    assert sum(mask["selected"].to_pylist()) == 60
-
-
 def test_repeats_are_of_as_many_samples_as_one_asks_for(page, opened, store, run):
     app = page("pages/export.py", corpus=opened.key, run=run.id)
     assert (
@@ -130,11 +113,6 @@ def test_repeats_are_of_as_many_samples_as_one_asks_for(page, opened, store, run
     app = page("pages/export.py", corpus=opened.key, run=picked.id)
     assert any("greedy has no repeat weights" in c.value for c in (*app.caption, *app.markdown))
     assert len(downloads(app)) == 5
-
-
-def test_csv_and_parquet_hold_the_same_ids(run):
-    table = pyarrow.csv.read_csv(io.BytesIO(content(run, "ids_csv")))
-    assert table["chunk_id"].to_pylist() == run.selection()["chunk_id"].to_pylist()
 
 
 def test_the_report_measures_every_objective_of_a_small_corpus(page, opened, store, run, explained):

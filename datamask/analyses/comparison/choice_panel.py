@@ -125,32 +125,16 @@ def _too_few(runs: Sequence[Run], names: Mapping[str, str], archived: int, neede
         beside: whether they are to be compared with the current selection.
     """
     with st.container(border=True):
-        st.subheader(
-            "Start a run to compare with the current selection"
-            if beside
-            else "This page needs a finished run"
-            if needed == 1
-            else "This page needs two finished runs"
-            if not runs
-            else "This page needs one more finished run",
-            anchor=False,
-        )
+        which = "one more finished run" if runs else "a finished run" if needed == 1 else "two finished runs"
+        st.subheader(f"This page needs {which}", anchor=False)
         if runs:
             st.write(f"This corpus has one finished run, **{words.named(names[runs[0].id], 80)}**.")
         if beside or needed > 1:
             st.write("Choose another λ, objective, ratio or method.")
         else:
             st.write("Start one, or store the current selection with *Keep as run*.")
-        st.page_link(
-            "pages/runs.py",
-            label="Start a run",
-            icon=":material/arrow_forward:",
-            query_params=views.now().address,
-        )
+        address = views.now().address
+        st.page_link("pages/runs.py", label="Start a run", icon=":material/arrow_forward:", query_params=address)
     if archived:
         st.caption(f"{archived:,} more are archived.")
-        st.toggle(
-            "Show archived runs",
-            key="compare_archived",
-            persist_state="session",
-        )
+        st.toggle("Show archived runs", key="compare_archived", persist_state="session")

@@ -117,7 +117,7 @@ def summary(table: list[Row], letters: Mapping[str, tuple[str, str]]) -> str:
 
 
 def table(measured: Sequence[Row]) -> pd.DataFrame:
-    """One row per measure, in words: ``measure``, a column for each selection, ``verdict, measures, note``.
+    """One row per measure: ``measure``, a column for each selection, ``verdict``, ``what it measures``, ``note``.
 
     A cell is a value with its 95 % interval, and a star where the selection was made by the measure.
     """
@@ -128,12 +128,12 @@ def table(measured: Sequence[Row]) -> pd.DataFrame:
             **dict.fromkeys(labels, "–"),
             **{place.label: _cell(place) for place in row.places},
             "verdict": row.verdict,
-            "measures": row.says,
+            "what it measures": row.says,
             "note": "; ".join(dict.fromkeys(place.note for place in row.places if place.note)),
         }
         for row in measured
     ]
-    return pd.DataFrame(found, columns=["measure", *labels, "verdict", "measures", "note"])
+    return pd.DataFrame(found, columns=["measure", *labels, "verdict", "what it measures", "note"])
 
 
 def _cell(place: Place) -> str:
