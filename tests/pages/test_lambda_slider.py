@@ -187,7 +187,7 @@ def test_what_is_learned_anew_at_each_lambda_snaps_to_what_is_solved_and_says_so
     app = at(page(corpus=opened.key, run=run.id), 0.33)
     sent = parcels(app)
     assert sent["slider"]["at"] == sent["slider"]["current"]["lamb"] == 0.3
-    assert "not solved" in sent["slider"]["words"]
+    assert "not solved" in sent["slider"]["words"] and app.button(key="answer_solve").label == "Solve λ 0.33"
     assert [point["lamb"] for point in sent["lambdas"]["points"]] == [point.answer.lamb for point in behind.solved[1]]
 
 

@@ -127,8 +127,9 @@ def _offer(current: Current) -> None:
         st.caption(words.plain(words.unmarked(error), 200) if error else "Nothing is selected yet.", width="content")
     if workspace.reason:
         return
-    # a preview is made by the solver behind the slider, which has nothing better for this λ: a run solves it
-    by_run = bool(workspace.refusal) or (selection is not None and selection.preview)
+    # the solver behind the slider has nothing better than a preview, or than the nearest λ of a slow objective
+    shown = selection is not None and (selection.preview or not live.quick(workspace.settings))
+    by_run = bool(workspace.refusal) or shown
     seconds = None if by_run else lambda_points.expected_seconds(workspace.corpus, workspace.settings)
     takes = "" if seconds is None else f" ({words.roughly(seconds)})"
     st.button(

@@ -105,10 +105,9 @@ class Current:
     @property
     def unsolved(self) -> bool:
         """Whether the selection is of another lambda than the chosen one, which would be solved if somebody asked."""
-        quick = not self.workspace.refusal and live.quick(self.workspace.settings)
-        return (
-            quick and not self.waits and self.point is not None and abs(self.point.lamb - self.workspace.wanted) >= SAME
-        )
+        if self.workspace.refusal or self.waits or self.point is None:
+            return False
+        return abs(self.point.lamb - self.workspace.wanted) >= SAME
 
     @property
     def under_way(self) -> bool:
