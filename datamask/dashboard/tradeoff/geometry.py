@@ -186,10 +186,10 @@ def window_of(points: Iterable[Point], far: float = -0.2, margin: float = 0.06) 
     return Window(low[0] - margin, high[0] + margin, low[1] - margin, high[1] + margin)
 
 
-def spaced(points: Sequence[Point], apart: float = 0.1, first: Sequence[int] = ()) -> list[int]:
-    """Which points get a label: those of `first`, then every one far enough from all labelled before."""
+def spaced(points: Sequence[Point], apart: float = 0.1) -> list[int]:
+    """Which points get a label: every one far enough from all labelled before."""
     chosen: list[int] = []
-    for place in [*first, *range(len(points))]:
-        if place not in chosen and all(math.dist(points[place], points[other]) >= apart for other in chosen):
+    for place in range(len(points)):
+        if all(math.dist(points[place], points[other]) >= apart for other in chosen):
             chosen.append(place)
-    return sorted(chosen)
+    return chosen

@@ -146,7 +146,7 @@ def test_the_window_holds_what_is_near_and_not_what_is_far():
     assert window.holds(0.9, -0.15) and not window.holds(1.0, -0.9) and window.holds(1.0, 1.0) and window.y0 < -0.15
 
 
-def test_labels_keep_apart():
-    points = [(x / 20, 0.0) for x in range(21)]
-    chosen = spaced(points, 0.2, first=(20,))
-    assert 20 in chosen and 0 in chosen and np.diff([points[i][0] for i in chosen]).min() >= 0.2
+def test_labels_keep_apart_and_the_first_has_its_own():
+    points = [(1.0, 0.0), *((x / 20, 0.0) for x in range(21))]
+    chosen = spaced(points, 0.2)
+    assert chosen[:2] == [0, 1] and np.diff(sorted(points[place][0] for place in chosen)).min() >= 0.2
