@@ -12,11 +12,12 @@ from datamask.runs.store import Run
 def show(run: Run) -> None:
     """Draw both; ids that were made of file and row are in no column to join by."""
     st.markdown("**Repeat this run**")
-    st.code(provenance.command(run), language="bash", wrap_lines=True)
+    # without a language: its colors are too pale to read
+    st.code(provenance.command(run), language=None, wrap_lines=True)
     if provenance.has_made_ids(run):
         return
     ids = f"{run.id}.parquet"
     if code := join_code(provenance.id_column(run), ids, provenance.source_files(run)):
         st.markdown("**Join the ids back**", help=f"Reads the downloaded {ids} and the shards.")
-        for tab, (library, text) in zip(st.tabs(list(code)), code.items(), strict=True):
-            tab.code(text, language="sql" if library == "DuckDB" else "python", wrap_lines=True)
+        for tab, text in zip(st.tabs(list(code)), code.values(), strict=True):
+            tab.code(text, language=None, wrap_lines=True)
