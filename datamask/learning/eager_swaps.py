@@ -4,11 +4,15 @@ They follow the scheme of FasterPAM (Schubert and Rousseeuw 2021): every row kno
 member, every member what its removal would lose, so a candidate is judged against all removals in one pass over its own
 rows, and the best swap is taken at once.
 
+Passes with a temperature come first, if any are asked for: simulated annealing (Kirkpatrick, Gelatt and Vecchi 1983)
+takes a swap that loses x with probability exp(-x / temperature), and so leaves a local optimum.
+
 Symbols: s_vi listed similarity of row v and candidate i; U members; best, second of row v over U.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -64,7 +68,9 @@ class EagerSwaps:
         member: bool ``(n,)``, changed in place. visit: int ``(n,)``, the order in which candidates are tried; the first
             of equally cheap members leaves.
         fewest: end after a pass over all rows that made fewer swaps.
-        position, quiet, in_pass: where another one was.
+        temperatures: of the first passes over all rows, as shares of what the members' removals cost: the median less
+            the cheapest.
+        position, quiet, in_pass: where another one was, which had no temperatures.
 
     Attributes:
         position: in `visit`. quiet: candidates in a row that found no swap: a subset with ``quiet >= n`` has no
@@ -81,6 +87,7 @@ class EagerSwaps:
         limits: Limits,
         fewest: float = 0,
         *,
+        temperatures: Sequence[float] = (),
         position: int = 0,
         quiet: int = 0,
         in_pass: int = 0,
@@ -120,6 +127,19 @@ class EagerSwaps:
         longest = int(np.diff(lists.reverse[0]).max(initial=0))
         self._known = bonus, zero, place, best, second, owner, other, loss, held, *trees
         self._spared, self._touched = np.zeros(n), np.empty(longest, np.int32)
+        costs = (loss + bonus)[member & ~limits.pinned & np.isfinite(bonus)]
+        spread = float(np.median(costs) - costs.min()) if len(costs) else 0.0
+        self._heat = [share * spread for share in temperatures]
+        self._draws, self._slack = np.random.default_rng(0), np.zeros(n)
+        self._begin_pass()
+
+    def _begin_pass(self) -> None:
+        """Draw what a swap may lose: Metropolis' rule, the same for any number of calls that a pass takes."""
+        self._hot = bool(self._heat)
+        if self._hot:
+            self._slack = self._heat.pop(0) * self._draws.standard_exponential(len(self.member))
+        else:
+            self._slack[:] = 0.0
 
     def advance(self) -> np.ndarray:
         """Try candidates for about as long as `PAIRS_AT_ONCE` looks take.
@@ -147,14 +167,17 @@ class EagerSwaps:
             limits.lengths,
             limits.least,
             limits.most,
+            self._slack,
+            n - began if self._hot else n,
             PAIRS_AT_ONCE,
             log,
         )
         self.in_pass += count
-        self.finished = self.quiet >= n
-        if self.position <= began:
-            self.finished = self.finished or self.in_pass < self._fewest
+        passed = self.position <= began
+        self.finished = not self._hot and (self.quiet >= n or (passed and self.in_pass < self._fewest))
+        if passed:
             self.in_pass = 0
+            self._begin_pass()
         return log[:count]
 
 
@@ -259,12 +282,16 @@ def _swap(
     lengths: np.ndarray,
     least: float,
     most: float,
+    slack: np.ndarray,
+    tries: int,
     looks: int,
     log: np.ndarray,
 ) -> tuple[int, int, float, int]:
-    """Try at most all candidates once.
+    """Try at most so many candidates, and none twice.
 
     Args:
+        slack: float64 ``(n,)``, what a swap with the candidate may lose; 0 everywhere: the first pass without a swap
+            ends it.
         loss: float64 ``(n,)``, what removing a member loses beside its bonus; spared: float64 ``(n,)``, all 0.
         touched: int32, room for as many rows as list a candidate.
 
@@ -276,7 +303,7 @@ def _swap(
     for g in range(len(low)):
         cheapest[g] = winner_tree.winner(tree, row, root, g)
     count = looked = 0
-    for _ in range(n):
+    for _ in range(tries):
         if quiet >= n or looked > looks or count == len(log):
             break
         i = visit[position]
@@ -319,7 +346,8 @@ def _swap(
                 out = j
         for t in range(met):
             spared[touched[t]] = 0.0
-        if not gain - price > 1e-9 * (1.0 + abs(gain)):  # nor is it if no row may leave: the price is infinite
+        # nor is it if no row may leave: the price is infinite; rows that are added without a swap never leave again
+        if not gain - price + (slack[i] if out >= 0 else 0.0) > 1e-9 * (1.0 + abs(gain)):
             continue
         held[to] += 1
         member[i] = True

@@ -9,6 +9,7 @@ import torch
 from datamask.errors import Stopped
 from datamask.learning import eager_swaps, medoids
 from datamask.learning.eager_swaps import EagerSwaps, Limits
+from datamask.learning.facility_solver import TEMPERATURES
 from datamask.learning.lists import Lists
 from datamask.learning.medoids import greedy, reverse_lists
 from datamask.objectives.facility import Facility, exact_lists
@@ -19,6 +20,15 @@ def swap(lists, bonus, member, visit):
     search = EagerSwaps(lists, bonus, member, visit, Limits.none(len(member)))
     while not search.finished:
         search.advance()
+
+
+def annealed(lists, bonus, member, visit, limits):
+    """The members after passes with temperatures, and the subset of each call on the way."""
+    search, met = EagerSwaps(lists, bonus, member, visit, limits, temperatures=TEMPERATURES), []
+    while not search.finished:
+        search.advance()
+        met.append(member.copy())
+    return member, met
 
 
 def solved(features, bonus, size, passes=True):
@@ -121,3 +131,43 @@ def test_a_search_that_begins_where_another_was_ends_as_it_does(rng, monkeypatch
         while not again.finished:
             again.advance()
         np.testing.assert_array_equal(begun, member)
+
+
+def test_annealing_leaves_a_local_optimum_within_the_limits_and_ends_in_one(rng):
+    features = torch.from_numpy(truth.unit_rows(rng, 300, 5)).float()
+    function = Facility(features, *exact_lists(features, 40))
+    indices, similarities = (part.numpy() for part in exact_lists(features, 40))
+    lists, bonus, visit = Lists(indices.astype(np.int32), similarities), np.zeros(300), rng.permutation(300)
+    pinned, group = np.arange(300) < 3, np.arange(300, dtype=np.int32) % 2
+    limits = Limits(pinned, group, np.array([12, 10]), np.array([20, 18]), np.zeros(300))
+    gains = []
+    for _ in range(10):
+        member = np.zeros(300, dtype=bool)
+        member[:3] = True
+        member[rng.choice(np.arange(4, 300, 2), 13, replace=False)] = True
+        member[rng.choice(np.arange(5, 300, 2), 14, replace=False)] = True
+        swaps = EagerSwaps(lists, bonus, member, visit, limits)
+        while not swaps.finished:
+            swaps.advance()
+        optimum = function.value(torch.from_numpy(member.copy()))
+        after, met = annealed(lists, bonus, member.copy(), visit, limits)
+        assert len(met) > 3
+        for subset in met:
+            even = int(subset[::2].sum())
+            assert subset[:3].all() and subset.sum() == 30 and 12 <= even <= 20
+        again = EagerSwaps(lists, bonus, after.copy(), visit, limits)
+        assert len(again.advance()) == 0
+        gains.append(function.value(torch.from_numpy(after)) - optimum)
+    assert np.median(gains) > 0.0005
+
+
+def test_annealing_does_not_depend_on_how_often_it_polls(rng, monkeypatch):
+    features = torch.from_numpy(truth.unit_rows(rng, 300, 6)).float()
+    indices, similarities = (part.numpy() for part in exact_lists(features, 30))
+    lists, begun = Lists(indices.astype(np.int32), similarities), np.arange(300) < 30
+    visit, bonus = rng.permutation(300), rng.uniform(size=300)
+    once, calls = annealed(lists, bonus, begun.copy(), visit, Limits.none(300))
+    monkeypatch.setattr(eager_swaps, "PAIRS_AT_ONCE", 300)
+    often, more = annealed(lists, bonus, begun.copy(), visit, Limits.none(300))
+    assert len(more) > 3 * len(calls)
+    np.testing.assert_array_equal(once, often)
