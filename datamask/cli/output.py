@@ -20,6 +20,7 @@ from datamask.evaluation.result import RunResult, percent_up
 from datamask.files import remove_leftovers
 from datamask.runs.formats import to_plain
 from datamask.runs.health import learning
+from datamask.runs.loose_bound import loose_bound
 from datamask.runs.rule_book import rule_words
 from datamask.runs.store import Run
 from datamask.storage.address import harmless, is_address
@@ -130,6 +131,8 @@ def summary_text(run: Run, result: RunResult, output: str | None) -> str:
             if (gap := result.certificate.gap) is not None:
                 near = f" (gap {percent_up(gap):.2f} %)"
         lines.append(f"  No selection {what}{beside}{under} has a joint value above {most}{near}.")
+        if loose := loose_bound(run, result):
+            lines.append(f"  {loose}")
     if converged := learning(run):
         lines.append(f"  {converged}")
     classes = result.row_classes

@@ -3,7 +3,8 @@
 NewtonSteps       pair-wise similarity: Newton steps on the dual; logits keep y, mu and tau, ``(d + 2,)``
 FrankWolfeSteps   concave terms: Frank-Wolfe on inclusion weights, which logits keep, ``(m,)``
 DirectSteps       facility location: one step, the whole solution; its relaxation is a linear programme whose dual
-                  `datamask.learning.bounds` solves; greedy, swaps and annealing end within a fraction of a percent of it
+                  `datamask.learning.bounds` solves; greedy, swaps and annealing end within a fraction of a percent of
+                  it
 """
 
 from __future__ import annotations

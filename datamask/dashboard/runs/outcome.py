@@ -13,6 +13,7 @@ from datamask.measured import Anchor, Anchors, RowClasses
 from datamask.options import OPTIONS
 from datamask.options.amounts import tokens_text
 from datamask.options.duplicates import duplicates_named
+from datamask.runs.loose_bound import loose_bound
 from datamask.runs.rule_book import rule_words
 from datamask.runs.status import RunStatus
 from datamask.runs.store import Run
@@ -131,6 +132,7 @@ def certificate(run: Run) -> str | None:
     more = "higher" if optimal else f"more than {points} higher"
     return (
         f"{head}: the joint value is {joint}. No selection {which} has a joint value {more}."
+        + (f" {loose}" if (loose := loose_bound(run, result)) else "")
         + classified(result.row_classes)
         + (f" Rules: {'; '.join(rules(run))}." if rules(run) else "")
     )

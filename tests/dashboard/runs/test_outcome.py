@@ -87,6 +87,19 @@ def test_a_certificate_says_how_far_it_determines_the_samples(tmp_path, counts, 
     assert outcome.certificate(run).endswith("percentage points higher." + words)
 
 
+def test_a_loose_bound_is_named_where_fewer_rows_than_second_moments_are_selected(tmp_path):
+    def said(folder, dim, objective="pairwise:0.5,disf_fixed:0.5", **summary):
+        run = create(tmp_path / folder, objective=objective)
+        with run.writer() as writer:
+            writer.update_facts(dim=dim)
+        return outcome.certificate(finish(run, upper_bound=0.501, gap=0.01, **summary))
+
+    assert "5,400 rows are fewer than the 5,460 second moments of 104 dimensions" in said("a", 104)
+    assert "loose" not in said("b", 103) and "loose" not in said("c", 104, "pairwise")
+    kept = {"kept": 103, "of": 1024, "share": 0.9, "on_all": {}}
+    assert "loose" not in said("d", 1024, components=kept)
+
+
 def test_an_unfinished_run_has_no_numbers(tmp_path):
     assert outcome.numbers(create(tmp_path)) == ()
 
