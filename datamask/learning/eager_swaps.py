@@ -69,7 +69,7 @@ class EagerSwaps:
             of equally cheap members leaves.
         fewest: end after a pass over all rows that made fewer swaps.
         temperatures: of the first passes over all rows, as shares of what the members' removals cost: the median less
-            the cheapest.
+            the cheapest. seed: of what these passes draw.
         position, quiet, in_pass: where another one was, which had no temperatures.
 
     Attributes:
@@ -88,6 +88,7 @@ class EagerSwaps:
         fewest: float = 0,
         *,
         temperatures: Sequence[float] = (),
+        seed: int = 0,
         position: int = 0,
         quiet: int = 0,
         in_pass: int = 0,
@@ -130,7 +131,7 @@ class EagerSwaps:
         costs = (loss + bonus)[member & ~limits.pinned & np.isfinite(bonus)]
         spread = float(np.median(costs) - costs.min()) if len(costs) else 0.0
         self._heat = [share * spread for share in temperatures]
-        self._draws, self._slack = np.random.default_rng(0), np.zeros(n)
+        self._draws, self._slack = np.random.default_rng(seed), np.zeros(n)
         self._begin_pass()
 
     def _begin_pass(self) -> None:

@@ -43,9 +43,13 @@ WEIGHT_BITS = 11
 scale come from rounded rows and differ by some 1e-6 of their distance, and the same rows are to be selected. On 63,666
 rows this costs 2e-9 of the joint value. Values and bounds go by the exact weight."""
 
-TEMPERATURES = tuple(float(each) for each in np.geomspace(0.5, 0.025, 20))
-"""Of the passes that leave the local optimum of swaps. They close some half of the gap to the bound on package
-descriptions, papers and movies; four times as many passes close no more."""
+TEMPERATURES = tuple(float(each) for each in np.geomspace(0.5, 0.025, 10))
+"""Of the passes of one round of annealing, which leaves the local optimum of swaps."""
+
+FEWEST_ROUNDS, MOST_ROUNDS, ROUND_ROWS = 2, 8, 160_000
+"""Rounds of annealing, each from the best selection so far: so many, and between these two as many as look at so many
+rows. On 4,000 rows of package descriptions, papers and movies eight rounds close about half of the gap to the bound, and one
+of 60 passes no more than one of 20. On more rows the rounds are more alike, and the first brings most."""
 
 FREED, LEAST_FREED = 0.3, 0.01
 """Share of a token budget that is freed and spent anew, at first and at last."""
@@ -110,8 +114,7 @@ def medoids(
     if not swapping:
         return torch.from_numpy(member).to(problem.joint.device)
     swapped = _swapped(problem, known, member, poll, trace, kept, before.get("at"))
-    annealed = _swapped(problem, known, swapped.cpu().numpy().copy(), poll, temperatures=TEMPERATURES)
-    swapped = max(swapped, annealed, key=lambda mask: problem.joint.evaluate(mask, poll).joint)
+    swapped = _annealed(problem, known, swapped, poll)
     return swapped if budget is None else _refilled(problem, budget, known, swapped, poll, trace)
 
 
@@ -255,6 +258,7 @@ def _swapped(
     kept: Kept = FORGOTTEN,
     at: np.ndarray | None = None,
     temperatures: Sequence[float] = (),
+    seed: int = 0,
 ) -> Tensor:
     """The members after swaps, bool ``(n,)``. at: position, quiet and in_pass of an attempt that goes on."""
     fewest = 0 if problem.joint.counting[0].function_of(Facility).true_neighbors else FEWEST_SWAPS * problem.size
@@ -267,6 +271,7 @@ def _swapped(
         _limits(problem),
         fewest,
         temperatures=temperatures,
+        seed=seed,
         position=position,
         quiet=quiet,
         in_pass=in_pass,
@@ -296,6 +301,18 @@ def _swapped(
                 trace(TracePoint({"swaps": total + count}, mask))
         total += len(log)
     return torch.from_numpy(member).to(problem.joint.device)
+
+
+def _annealed(problem: Problem, known: _Known, mask: Tensor, poll: Poll) -> Tensor:
+    """The best of a selection and of what rounds of annealing with swaps make of it, bool ``(n,)``."""
+    value = problem.joint.evaluate(mask, poll).joint
+    rounds = min(MOST_ROUNDS, max(FEWEST_ROUNDS, ROUND_ROWS // len(problem.eligible)))
+    for turn in range(rounds):
+        trial = _swapped(problem, known, mask.cpu().numpy().copy(), poll, temperatures=TEMPERATURES, seed=turn)
+        joint = problem.joint.evaluate(trial, poll).joint
+        if joint > value:
+            mask, value = trial, joint
+    return mask
 
 
 def _limits(problem: Problem) -> Limits:
