@@ -18,6 +18,7 @@ from typing import Any
 
 from datamask.errors import OptionError
 from datamask.options import OPTIONS
+from datamask.options.components import COMPONENTS
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,8 @@ class ObjectiveEntry:
         live_seconds: of one idle core per row and dimension, to pose a problem and solve every lambda that the slider
             solves before anyone asks: without rules, with rules, with a token budget. Measured on 20,000 rows of 256
             dimensions (4 to 28 s); None: not known.
-        components: whether it is defined on the leading principal components of a corpus of many dimensions.
+        components: whether it can be defined on the leading principal components of a corpus. leading: on how many it
+            is unless ``--components`` says otherwise; None: on all dimensions.
         rule: whether its best selections are a rule of one row's own numbers.
         one_end: whether swaps end where they end, however many steps of masks came before.
         run_seconds: of one core per row and listed neighbor (dimension, where it needs no neighbors): for the ends of
@@ -67,6 +69,7 @@ class ObjectiveEntry:
     live: str = ""
     live_seconds: tuple[float, float, float] | None = None
     components: bool = False
+    leading: int | None = None
     rule: bool = False
     one_end: bool = False
     run_seconds: tuple[float, float, float, float, float, float] = (1e-6, 4e-8, 1.8e-8, 1e-6, 6e-7, 6e-7)
@@ -185,6 +188,7 @@ OBJECTIVES: tuple[ObjectiveEntry, ...] = (
         "duplicates.",
         proof="relaxation",
         components=True,
+        leading=COMPONENTS,
         live="slow",
         effort=0.2,
         comparison="the members point its way {} than that of {} of the corpus",

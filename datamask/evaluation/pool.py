@@ -29,7 +29,7 @@ from datamask.measured import Anchor, ComponentFacts, GraphFacts
 from datamask.objectives.budgeted import BudgetedQuality
 from datamask.objectives.contract import SetFunction
 from datamask.objectives.quality import Quality
-from datamask.options.components import asked_components
+from datamask.options.components import COMPONENTS, asked_components
 from datamask.options.duplicates import is_cosine
 from datamask.polling import Poll, no_poll
 from datamask.work import lanes
@@ -110,13 +110,13 @@ class Pool:
 
     def on_components(self, name: str) -> bool:
         """Whether the objective is defined on fewer dimensions than the features have (`Components`)."""
-        dim = self.corpus.dim
-        return catalogue.objective(name).components and asked_components(self.components, dim) < dim
+        dim, entry = self.corpus.dim, catalogue.objective(name)
+        return entry.components and asked_components(self.components, dim, entry.leading) < dim
 
     @cached_property
     def leading(self) -> Components:
         """The components on which `on_components` objectives are defined."""
-        kept = asked_components(self.components, self.corpus.dim)
+        kept = asked_components(self.components, self.corpus.dim, COMPONENTS)
         self.tell(0.0, f"finding the {kept:,} leading components of {self.corpus.dim:,} dimensions")
         return Components.of(self.space, kept, self._work.poll)
 

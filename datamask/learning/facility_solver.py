@@ -48,8 +48,8 @@ TEMPERATURES = tuple(float(each) for each in np.geomspace(0.5, 0.025, 10))
 
 FEWEST_ROUNDS, MOST_ROUNDS, ROUND_ROWS = 2, 8, 160_000
 """Rounds of annealing, each from the best selection so far: so many, and between these two as many as look at so many
-rows. On 4,000 rows of package descriptions, papers and movies eight rounds close about half of the gap to the bound, and one
-of 60 passes no more than one of 20. On more rows the rounds are more alike, and the first brings most."""
+rows. On 4,000 rows of package descriptions, papers and movies eight rounds close about half of the gap to the bound,
+and one of 60 passes no more than one of 20. On more rows the rounds are more alike, and the first brings most."""
 
 FREED, LEAST_FREED = 0.3, 0.01
 """Share of a token budget that is freed and spent anew, at first and at last."""

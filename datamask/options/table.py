@@ -257,7 +257,7 @@ class SelectionOptions:
         "leading principal components that disf, disf_fixed and vendi are defined on: a number, or all",
         "N",
         WHAT,
-        unset="all up to 512 dimensions, else 512",
+        unset="all; for vendi above 512 dimensions, 512",
     )
     prune: float = option(
         Number("a share from 0 to below 1", 0, 1, below=True),

@@ -56,7 +56,7 @@ def expected_seconds(
     masks = float(steps or 0) * (config.n_rollout or 0) * (config.partial or 1.0) / cores**_THREADED
     for name, _ in config.terms:
         entry = catalogue.objective(name)
-        own = asked_components(config.components, dim) if entry.components else dim
+        own = asked_components(config.components, dim, entry.leading) if entry.components else dim
         unit = float(n) * (listed if entry.needs_neighbors else own)
         ends, references, mask, solution, after_steps, after_solution = (unit * cost for cost in entry.run_seconds)
         seconds[ENDS] += ends

@@ -140,7 +140,7 @@ def selection_of_sample(
 
 def _components(config: SelectionConfig, space: Corpus, poll: Poll) -> Components | None:
     """The components on which a rule's second moments are defined, as `Pool.leading`; None: all dimensions."""
-    kept = asked_components(config.components, space.dim)
+    kept = asked_components(config.components, space.dim, None)
     if kept == space.dim or "disf_fixed" not in dict(config.terms):
         return None
     return Components.of(space, kept, poll)

@@ -17,13 +17,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from datamask import catalogue
 from datamask.corpus.opening import fits_in_memory, read_corpus
 from datamask.errors import OptionError, StoreError
 from datamask.evaluation.anchors import diversity_anchor, diversity_best
 from datamask.evaluation.pool import Pool
 from datamask.memory import lies_in_memory
-from datamask.options.components import ALL
 from datamask.out_of_core import solvers
 from datamask.out_of_core.scale_ends import Start
 from datamask.out_of_core.scratch import Scratch, remove_scratch, scratch_bytes
@@ -84,8 +82,6 @@ def prepare(execution: Execution) -> None:
     if config.ruled or config.ban is not None or config.budget is not None:
         total = WholeCorpus.open(corpus, quality=(), poll=execution.poll).source.rows
         execution.config = of_sample(config, min(1.0, rows / max(total, 1)))
-    if any(catalogue.objective(name).components for name, _ in config.terms):
-        execution.config = replace(execution.config, components=ALL)  # of the sample, since all rows are solved so
     _remove_left(RunStore(run.path.parent))
     execution.shared = None  # the corpus of a sweep may be another sample than ours
     execution.left_told = True
@@ -195,7 +191,6 @@ def _ends_in_memory(execution: Execution, scratch: Scratch, size: int) -> dict[s
             pool.cache_dir,
             work=work,
             center=pool.center,
-            components=ALL,
         )
     return {IN_MEMORY: diversity_anchor(pool, IN_MEMORY, size, poll).to_dict()}
 

@@ -85,14 +85,15 @@ def test_no_bound_is_below_the_best_subset(tmp_path, seed):
     assert found.result.certificate.upper_bound >= best - 1e-9 and found.result.components.kept <= kept
 
 
-def test_up_to_512_dimensions_nothing_changes_and_above_the_summary_says_what_is_kept():
-    assert select(corpus_of(wide(60, 512)), objective="disf_fixed", select_ratio=0.5).summary["components"] is None
+def test_above_512_dimensions_vendi_is_on_components_and_the_summary_says_what_they_keep():
+    assert select(corpus_of(wide(60, 512)), objective="vendi", select_ratio=0.5).summary["components"] is None
     corpus = corpus_of(wide(700, 530))
-    summary = select(corpus, objective="disf_fixed", select_ratio=0.5).summary
+    summary = select(corpus, objective="vendi", select_ratio=0.5).summary
     assert summary["components"]["kept"] == 512 and summary["components"]["of"] == 530
     assert 0.99 < summary["components"]["share"] < 1
+    assert select(corpus, objective="vendi", select_ratio=0.5, components="all").summary["components"] is None
+    assert select(corpus, objective="disf_fixed", select_ratio=0.5).summary["components"] is None
     assert select(corpus, objective="facility", select_ratio=0.5).summary["components"] is None
-    assert select(corpus, objective="disf_fixed", select_ratio=0.5, components="all").summary["components"] is None
 
 
 def test_of_a_sum_its_own_terms_alone_are_on_components(tmp_path):
