@@ -117,9 +117,9 @@ def pose(pool: Pool, config: SelectionConfig, poll: Poll = no_poll, begun: Ancho
         quality, diversity = begun.quality, {name: begun.diversity[name] for name in names}
     else:
         quality = quality_anchor(pool, size, tokens)
+        _check_finite("quality", quality)  # before solvers of objectives meet such scores
         diversity = {name: diversity_anchor(pool, name, size, poll, tokens) for name in names}
-
-    for name, anchor in (("quality", quality), *diversity.items()):
+    for name, anchor in diversity.items():
         _check_finite(name, anchor)
 
     def joint(calibrated: bool) -> Joint:

@@ -138,7 +138,8 @@ class EagerSwaps:
         """Draw what a swap may lose: Metropolis' rule, the same for any number of calls that a pass takes."""
         self._hot = bool(self._heat)
         if self._hot:
-            self._slack = self._heat.pop(0) * self._draws.standard_exponential(len(self.member))
+            # in the order of visits, so that rows in another order are drawn the same
+            self._slack[self._visit] = self._heat.pop(0) * self._draws.standard_exponential(len(self.member))
         else:
             self._slack[:] = 0.0
 

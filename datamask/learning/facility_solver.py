@@ -114,7 +114,7 @@ def medoids(
     if not swapping:
         return torch.from_numpy(member).to(problem.joint.device)
     swapped = _swapped(problem, known, member, poll, trace, kept, before.get("at"))
-    swapped = _annealed(problem, known, swapped, poll)
+    swapped = _annealed(problem, known, swapped, poll, trace)
     return swapped if budget is None else _refilled(problem, budget, known, swapped, poll, trace)
 
 
@@ -276,7 +276,7 @@ def _swapped(
         quiet=quiet,
         in_pass=in_pass,
     )
-    schedule, total = PointSchedule(), 0
+    schedule, total, told = PointSchedule(), 0, 0
     while not search.finished:
         poll()
         before = member.copy()
@@ -299,19 +299,24 @@ def _swapped(
             if schedule.due(total + count):
                 mask = torch.from_numpy(before.copy()).to(problem.joint.device)
                 trace(TracePoint({"swaps": total + count}, mask))
+                told = total + count
         total += len(log)
-    return torch.from_numpy(member).to(problem.joint.device)
+    swapped = torch.from_numpy(member).to(problem.joint.device)
+    if total > told:
+        trace(TracePoint({"swaps": total}, swapped))
+    return swapped
 
 
-def _annealed(problem: Problem, known: _Known, mask: Tensor, poll: Poll) -> Tensor:
+def _annealed(problem: Problem, known: _Known, mask: Tensor, poll: Poll, trace: Trace) -> Tensor:
     """The best of a selection and of what rounds of annealing with swaps make of it, bool ``(n,)``."""
     value = problem.joint.evaluate(mask, poll).joint
     rounds = min(MOST_ROUNDS, max(FEWEST_ROUNDS, ROUND_ROWS // len(problem.eligible)))
     for turn in range(rounds):
         trial = _swapped(problem, known, mask.cpu().numpy().copy(), poll, temperatures=TEMPERATURES, seed=turn)
-        joint = problem.joint.evaluate(trial, poll).joint
-        if joint > value:
-            mask, value = trial, joint
+        values = problem.joint.evaluate(trial, poll)
+        if values.joint > value:
+            mask, value = trial, values.joint
+            trace(TracePoint({"anneals": turn + 1}, values=values))
     return mask
 
 

@@ -2,6 +2,7 @@
 
 picks         members that greedy has picked so far
 swaps         swaps made so far, by the polish
+anneals       rounds of annealing so far, told where one found a better selection
 refills       times that part of a token budget was freed and spent anew
 dual_steps    steps of the search for a bound; ``upper_bound`` is the lowest so far, on the run's scale
 """

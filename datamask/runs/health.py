@@ -18,7 +18,7 @@ from datamask.runs.store import Run
 
 Metrics = Mapping[str, np.ndarray]
 
-BESIDE = ("swaps", "refills", "dual_steps")
+BESIDE = ("swaps", "anneals", "refills", "dual_steps")
 """Counted in records of the way that are no step of a learner."""
 
 DIVERGED = 0.15

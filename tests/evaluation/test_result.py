@@ -9,7 +9,16 @@ import pytest
 
 import datamask
 from datamask.evaluation.result import SUMMARY, ProvedBound, RunEffort, RunResult, SelectedSize, WholeCounts
-from datamask.measured import Anchor, Anchors, Estimate, GraphFacts, RowClasses, TermValues, WeightTotals
+from datamask.measured import (
+    Anchor,
+    Anchors,
+    ComponentFacts,
+    Estimate,
+    GraphFacts,
+    RowClasses,
+    TermValues,
+    WeightTotals,
+)
 from datamask.runs.status import RunStatus
 from datamask.schemas import check
 
@@ -27,6 +36,7 @@ FULL = {
     "diversity": 0.5,
     "joint": 4.5,
     "objectives": {"facility": 0.5, "own:Code": None},
+    "components": {"kept": 512, "of": 1024, "share": 0.98, "on_all": {"vendi": 3.5}},
     "values": "estimate",
     "estimate": {"value": 0.55, "low": 0.5, "high": 0.6, "rows": 10_000},
     "calibrated": {"quality": 0.75, "diversity": 0.25, "joint": 0.5},
@@ -94,6 +104,7 @@ def test_its_parts_have_the_types_of_the_field():
     assert result.raw == TermValues(8.5, 0.5, 4.5) and result.calibrated == TermValues(0.75, 0.25, 0.5)
     assert result.anchors == Anchors(ends, {"facility": ends, "own:Code": ends})
     assert result.estimate == Estimate(0.55, 0.5, 0.6, 10_000)
+    assert result.components == ComponentFacts(512, 1024, 0.98, {"vendi": 3.5})
     assert result.graph == GraphFacts("approximate", 64, 0.97, 400) and result.graph.approximate
     assert result.certificate == ProvedBound(0.625, 0.125, "listed") and not result.certificate.exact
     assert result.row_classes == RowClasses(10, 20, 30) and result.row_classes.settled == 30

@@ -11,7 +11,7 @@ import torch
 
 from datamask.config import SelectionConfig
 from datamask.errors import Stopped
-from datamask.learning import eager_swaps, medoids
+from datamask.learning import eager_swaps, facility_solver, medoids
 from datamask.learning.facility_solver import _bonus
 from datamask.learning.facility_solver import medoids as solve
 from datamask.learning.lists import Lists, bits_for
@@ -174,6 +174,9 @@ def test_a_killed_run_goes_on_where_it_was_and_ends_the_same(tmp_path, monkeypat
     monkeypatch.setattr(medoids, "PAIRS_AT_ONCE", 3000)
     monkeypatch.setattr(medoids, "PAIRS_PER_ROW", 0)
     monkeypatch.setattr(listed, "KEPT_SECONDS", 0.0)
+    # annealing begins again at each attempt: it must fit between two kills
+    monkeypatch.setattr(facility_solver, "MOST_ROUNDS", 1)
+    monkeypatch.setattr(facility_solver, "TEMPERATURES", (0.5, 0.1))
     features, quality = clustered(600, seed=8)
     expected = solved(scratch_of(tmp_path / "unbroken", features, quality), 60, 200, lamb=0.4)
     scratch, attempts, most = scratch_of(tmp_path / "broken", features, quality), 0, 60

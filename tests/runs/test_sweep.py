@@ -18,7 +18,6 @@ from datamask.config import CorpusConfig, RunConfig
 from datamask.corpus import open_corpus
 from datamask.errors import OptionError
 from datamask.evaluation.pool import Pool
-from datamask.runs import stages
 from datamask.runs import store as stores
 from datamask.runs.execute import execute
 from datamask.runs.store import RunStore
@@ -106,8 +105,8 @@ def test_the_id_follows_from_the_settings():
 
 def test_points_equal_single_runs_and_repeating_skips_them(tmp_path, monkeypatch):
     plan = plan_of(BASE, "init=same,quality", "objective=pairwise,facility")
-    opened = []
-    monkeypatch.setattr(stages, "Pool", lambda *a, **k: opened.append(1) or Pool(*a, **k))
+    opened, under = [], Pool.under
+    monkeypatch.setattr(Pool, "under", lambda *a, **k: opened.append(1) or under(*a, **k))
     store = RunStore(tmp_path / "runs")
     done = sweep(store, plan)
     assert len(done) == 4 and len(opened) == 1

@@ -23,6 +23,7 @@ SIGNS = (
     ("pass", PASSES),
     ("dual_steps", BOUND),
     ("swaps", SWAPS),
+    ("anneals", SWAPS),
     ("refills", SWAPS),
     ("picks", PICKING),
     ("batch_joint_mean", LEARNING),
