@@ -47,7 +47,7 @@ SHOWN = {"selected": {"marker": {"opacity": 1}}, "unselected": {"marker": {"opac
 
 @dataclass(frozen=True)
 class Here:
-    """The current selection, where it is no stored run: its name and its values, as shares."""
+    """A selection that is no stored run: its name and its values, as shares."""
 
     name: str
     quality: float
@@ -62,6 +62,7 @@ def frontier(
     focus: Line | None = None,
     chosen: Spot | None = None,
     here: Here | None = None,
+    solved: Sequence[Here] = (),
     dark: bool = False,
     height: int = 560,
 ) -> go.Figure:
@@ -74,10 +75,11 @@ def frontier(
         focus: the curve whose proved edge is shaded; None: none.
         chosen: the point that gets the ring and, where its lambda is a price, the tangent.
         here: the current selection, which gets a dot of its own; None: it is a stored run, or of another problem.
+        solved: by rising lambda, what the Map's slider has solved.
         dark: whether the page is dark. height: in pixels.
     """
     names = tables.line_names(lines) if names is None else names
-    extra = [] if here is None else [(here.quality, here.diversity)]
+    extra = [(each.quality, each.diversity) for each in (*solved, *([] if here is None else [here]))]
     spots = [*(spot for line in lines for spot in line.spots), *named]
     window = window_of([*((spot.quality, spot.diversity) for spot in spots), *extra])
     tone, looks = palette.shades(dark), styles(lines, dark)
@@ -86,6 +88,20 @@ def frontier(
         x, y = shade.T
         fill = figures.faded(tone.random, 0.22)
         figures.area(figure, [*x, x[0]], [*y, y[0]], fill, name="provably unreachable", showlegend=True)
+    if solved:
+        figure.add_trace(
+            go.Scatter(
+                x=[each.quality for each in solved],
+                y=[each.diversity for each in solved],
+                mode="lines+markers",
+                name="solved on the Map",
+                showlegend=True,
+                line={"color": tone.random, "width": 1},
+                marker={"size": 5, "color": tone.random},
+                text=[_said(each) for each in solved],
+                **figures.HOVER,
+            )
+        )
     for line in lines:
         _curve(figure, line, names[line.key], looks[line.key], tone)
     colors = {line.scale: looks[line.key][0] for line in lines}
@@ -115,11 +131,6 @@ def frontier(
     if chosen is not None and window.holds(chosen.quality, chosen.diversity):
         _price(figure, chosen, tone)
     if here is not None:
-        said = figures.hover(
-            ("", f"current: {here.name}"),
-            ("quality", words.percent(here.quality, 1)),
-            ("diversity", words.percent(here.diversity, 1)),
-        )
         look = {"symbol": "circle-open-dot", "size": 15, "color": tone.best, "line": {"width": 2}}
         figure.add_trace(
             go.Scatter(
@@ -129,12 +140,20 @@ def frontier(
                 name="the current selection",
                 showlegend=True,
                 marker=look,
-                text=[said],
+                text=[_said(here, "current: ")],
                 **figures.HOVER,
                 **SHOWN,
             )
         )
     return figure
+
+
+def _said(here: Here, before: str = "") -> str:
+    return figures.hover(
+        ("", f"{before}{here.name}"),
+        ("quality", words.percent(here.quality, 1)),
+        ("diversity", words.percent(here.diversity, 1)),
+    )
 
 
 def styles(lines: Sequence[Line], dark: bool = False) -> dict[str, tuple[str, str, str]]:

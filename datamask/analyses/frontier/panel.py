@@ -114,7 +114,7 @@ def _frontier(opened: OpenCorpus, current: Current | None, picture, side) -> boo
     line, spot = _current(lines, named)
     with picture:
         st.html(PHONE)
-        _plot(lines, named, names, line, spot, _here(current, lines))
+        _plot(lines, named, names, line, spot, *_of_map(current, lines))
         st.caption(" ".join(_notes(lines, named, line)))
         for other in (other for other in chosen if other not in lines):
             kept = next(line for line in lines if line.spots[0].ends.clash(other.spots[0].ends))
@@ -242,15 +242,25 @@ def _clicked() -> None:
         _choose(str(run_id))
 
 
-def _here(current: Current | None, lines: Sequence[Line]) -> Here | None:
-    """The current selection, where it is no stored run and of the problem of a curve that is drawn."""
+def _of_map(current: Current | None, lines: Sequence[Line]) -> tuple[Here | None, tuple[Here, ...]]:
+    """The current selection, where it is no stored run, and what the Map's slider has solved.
+
+    Both only where they are of the problem of a curve that is drawn.
+    """
     selection = None if current is None else current.selection
-    if selection is None or selection.run is not None or selection.quality is None or selection.diversity is None:
-        return None
+    if current is None or selection is None:
+        return None, ()
     problem = lambda_points.settings_of(selection.settings)
     if all(lambda_points.settings_of(line.settings) != problem for line in lines):
-        return None
-    return Here(selection.name, selection.quality, selection.diversity)
+        return None, ()
+    solved = tuple(
+        Here(f"λ {point.lamb:g}", point.quality, point.diversity)
+        for point in current.points
+        if not (point.run_id or point.quick)
+    )
+    if selection.run is not None or selection.quality is None or selection.diversity is None:
+        return None, solved
+    return Here(selection.name, selection.quality, selection.diversity), solved
 
 
 def _plot(
@@ -260,6 +270,7 @@ def _plot(
     line: Line | None,
     spot: Spot | None,
     here: Here | None,
+    solved: tuple[Here, ...],
 ) -> None:
     """The figure, from a cache: while a sweep runs, one that is the same stays mounted."""
     mark = (
@@ -269,13 +280,14 @@ def _plot(
         line.key if line else "",
         spot.run_id if spot else "",
         here,
+        solved,
         session.dark(),
     )
     curves = ", ".join(f"{names[line.key]} with {len(line.lambdas)} values of λ" for line in lines) or "no curve"
     # its place is kept while the browser still loads what draws it, or the page would jump by all its height
     with st.container(height=HEIGHT, border=False, key="frontier_place"):
         st.plotly_chart(
-            _figure(mark, lines, named, names, line, spot, here, session.dark()),
+            _figure(mark, lines, named, names, line, spot, here, solved, session.dark()),
             key="frontier_chart",
             on_select=_clicked,
             selection_mode="points",
@@ -287,9 +299,9 @@ def _plot(
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
-def _figure(mark: tuple, _lines, _named, _names, _line, _spot, _here, dark: bool) -> go.Figure:
+def _figure(mark: tuple, _lines, _named, _names, _line, _spot, _here, _solved, dark: bool) -> go.Figure:
     return charts.frontier(
-        _lines, _named, names=_names, focus=_line, chosen=_spot, here=_here, dark=dark, height=HEIGHT
+        _lines, _named, names=_names, focus=_line, chosen=_spot, here=_here, solved=_solved, dark=dark, height=HEIGHT
     )
 
 
