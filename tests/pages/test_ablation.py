@@ -324,7 +324,7 @@ def test_after_a_result_comes_what_to_do(page, opened, store, kept, switched):
     safest = kept.safest.method
     button = app.button(key="ablation_take")
     assert button.label.replace("\u00a0", " ").replace("\\", "") == f"Take {safest.label} at 30 %"
-    assert f"{kept.safest.regret:.3f} nats per word" in button.help
+    assert f"at most {kept.safest.regret:.3f} nats per word behind" in said(app)
     button.click().run()
     ((script, link),) = switched
     assert script == "app.py" and link["lambda"] == f"{safest.lamb:g}"

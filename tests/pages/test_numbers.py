@@ -26,7 +26,18 @@ from datamask.runs.execute import execute
 from datamask.work.context import Work
 from datamask.work.worker import worker
 from tests.making.runs import write_shard
-from tests.pages.reading import answer, captions, follow, map_data, parcels, runs_table, strip, tick, titles, waterfall
+from tests.pages.reading import (
+    answer,
+    compared_runs,
+    follow,
+    map_data,
+    parcels,
+    runs_table,
+    strip,
+    tick,
+    titles,
+    waterfall,
+)
 
 LAMBDAS = (0.2, 0.5, 0.8)
 RATIO = 0.3
@@ -395,13 +406,12 @@ def test_two_runs_beside_each_other(page, opening, disk, made):
     app = follow(page, app, "Compare", at=1)
     a, b = map(disk.selected, app.multiselect(key="compare").value)
     assert app.multiselect(key="compare").value in ([made[0.2], made[0.8]], [made[0.8], made[0.2]])
-    numbers = {label: plain(value) for label, value in metrics(app).items()}
-    assert numbers["Overlap"] == per_cent((a & b).sum() / (a | b).sum())
-    counts = {"Kept": a & b, "Lost": a & ~b, "Gained": b & ~a}
-    assert {name: numbers[name] for name in counts} == {name: str(rows.sum()) for name, rows in counts.items()}
     # by chance: the overlap of two random subsets of that size, as expected numbers of rows say
     both = disk.size**2 / 240
-    assert f"by chance {per_cent(both / (2 * disk.size - both))}" in plain(captions(app))
+    overlap, chance = (a & b).sum() / (a | b).sum(), both / (2 * disk.size - both)
+    assert list(compared_runs(app)["Overlap"]) == ["–", f"{per_cent(overlap)} ({per_cent(chance)})"]
+    counts = {"Kept": a & b, "Gained": b & ~a, "Lost": a & ~b}
+    assert app.get_by_key("compare_kind").options == [f"{name} {rows.sum()}" for name, rows in counts.items()]
     lost = a & ~b
     said = words_of(app)
     assert f"{lost.sum()} rows, {disk.tokens[lost].sum():,} tokens" in said

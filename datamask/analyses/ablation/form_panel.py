@@ -87,7 +87,8 @@ def form(corpus: Corpus, settings: SelectionConfig, cache_dir: Path) -> None:
         key=KIND,
         format_func=FIRST.__getitem__,
         persist_state="session",
-        help="What your model should be good at: each value of a label column, examples, or any text of the corpus.",
+        help="What your model should be good at: each value of a label column, rows or texts like given examples, or "
+        "any text of the corpus.",
     )
     label = column = value = source = ""
     pasted, uploads = "", list[Any]()

@@ -22,16 +22,15 @@ heat map."""
 
 def actions(result: AblationResult) -> None:
     """Draw what to do next: take the method that is never far behind, bring more rows, or show examples."""
+    safest = result.safest
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        if (safest := result.safest) is not None:
+        if safest is not None:
             st.button(
                 f"Take {words.plain(safest.method.label, 60)} at {words.percent(result.question.ratio)}",
                 key="ablation_take",
                 icon=":material/scatter_plot:",
                 on_click=_ask,
                 args=(safest.method.name, True),
-                help=f"The smallest largest regret that was measured here: at most {safest.regret:.3f} {result.unit} "
-                "behind the best method of a target. Opens its selection on the Map.",
             )
         st.page_link(
             "pages/data.py",
@@ -46,8 +45,12 @@ def actions(result: AblationResult) -> None:
             icon=":material/format_quote:",
             type="tertiary",
             on_click=form_panel.choose_examples,
-            help="Chooses the target *Examples* in the form: rows or texts of the kind that the model should be good "
-            "at.",
+        )
+    if safest is not None:
+        st.caption(
+            f"*Take*: at most {safest.regret:.3f} {result.unit} behind the best.",
+            help="Its largest regret, behind the best method of a target, is the smallest that was measured here. "
+            "Opens its selection on the Map.",
         )
 
 

@@ -303,6 +303,7 @@ def _map(shown: Shown, look: Look) -> Linked:
     change = None if shown.against is None else shown.against.layer
     layers = [colors.layer(name, shown.current, shown.rows, ground, look.colours, change) for name in look.colours]
     beside = _beside(shown, look, linked, shown_rows)
+    names = names_panel.names(linked.view, ground, look.named_by, shown.selected)
     with drawing:
         canvas_map.canvas_map(
             MAP,
@@ -317,7 +318,7 @@ def _map(shown: Shown, look: Look) -> Linked:
             counted=beside.seen.counted,
             marked=() if beside.sample is None else (beside.sample,),
             on_pick=lambda row: chosen.choose(corpus, row),
-            names=names_panel.names(linked.view, ground, look.named_by, shown.selected),
+            names=names,
             opened=names_panel.opened(linked.view, look.named_by),
             on_name=lambda code: names_panel.press(linked.view, look.named_by, code),
             alt=f"Map of {len(corpus):,} rows, colored by {', '.join(look.colours)}",
@@ -328,7 +329,8 @@ def _map(shown: Shown, look: Look) -> Linked:
             st.caption(words.plain(sentence), width="content")
         notes = dict.fromkeys(layer.note for layer in layers if layer.note)
         said = [ground.places.caption, *(f"{note[0].upper()}{note[1:]}." for note in notes)]
-        st.caption(ground.caption, help=" ".join(said), width="content")
+        shares = " Names show selected shares." if names and shown.selected is not None else ""
+        st.caption(f"{ground.caption}{shares}", help=" ".join(said), width="content")
         layout_panel.offer(corpus, cache_dir, look.projection)
     return linked
 
@@ -389,8 +391,10 @@ def _listing(shown: Shown, linked: Linked) -> texts_panel.Listing:
 
 
 def _download(listed: texts_panel.Listing) -> None:
-    with st.container(key="explore_listed", horizontal=True, width="content"):
-        texts_panel.download(listed)
+    # all rows are the corpus, which whoever opened it has
+    if len(listed.rows) < len(listed.corpus):
+        with st.container(key="explore_listed", horizontal=True, width="content"):
+            texts_panel.download(listed)
 
 
 def _reader(shown: Shown, look: Look, listed: texts_panel.Listing) -> None:

@@ -79,7 +79,6 @@ def start(workspace: Workspace, runs: Sequence[Run], form: RunForm) -> None:
                 label,
                 key=KEYS[way],
                 icon=icon,
-                help=f"To repeat the paper's method: {HELP[way]}" if way == form_panel.LEARN else None,
                 width="stretch",
                 disabled=way not in ready,
                 on_click=_start,
@@ -141,5 +140,6 @@ WAYS = {form_panel.SOLVE: "Solve", form_panel.LEARN: "Learn masks"}
 
 HELP = {
     form_panel.SOLVE: "selects with the method chosen as *Method of Solve* under *More settings*.",
-    form_panel.LEARN: "samples candidate subsets (masks), scores them and learns which rows to keep.",
+    form_panel.LEARN: "repeats the paper's method: samples candidate subsets (masks), scores them and learns which "
+    "rows to keep.",
 }
