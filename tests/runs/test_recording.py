@@ -87,7 +87,7 @@ def test_a_finished_run_has_ten_points_and_reports_the_values_of_the_written_ids
     if summary["upper_bound"] is not None and estimator != "relaxed" and "dual_steps" in metrics:
         bounds = known(metrics, "upper_bound")
         assert (np.diff(bounds) <= 0).all() and bounds.min() >= summary["calibrated"]["joint"] - 1e-9
-        assert summary["upper_bound"] <= bounds.min() + 1e-5  # proved in float64; those on the way are float32
+        assert summary["upper_bound"] <= bounds.min() + 2e-5  # proved in float64; those on the way are float32
 
 
 def test_facility_tells_picks_swaps_and_steps_of_the_dual(store):

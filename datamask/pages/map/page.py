@@ -391,10 +391,8 @@ def _listing(shown: Shown, linked: Linked) -> texts_panel.Listing:
 
 
 def _download(listed: texts_panel.Listing) -> None:
-    # all rows are the corpus, which whoever opened it has
-    if len(listed.rows) < len(listed.corpus):
-        with st.container(key="explore_listed", horizontal=True, width="content"):
-            texts_panel.download(listed)
+    with st.container(key="explore_listed", horizontal=True, width="content"):
+        texts_panel.download(listed)
 
 
 def _reader(shown: Shown, look: Look, listed: texts_panel.Listing) -> None:
