@@ -329,8 +329,9 @@ def _map(shown: Shown, look: Look) -> Linked:
             st.caption(words.plain(sentence), width="content")
         notes = dict.fromkeys(layer.note for layer in layers if layer.note)
         said = [ground.places.caption, *(f"{note[0].upper()}{note[1:]}." for note in notes)]
-        shares = " Names show selected shares." if names and shown.selected is not None else ""
-        st.caption(f"{ground.caption}{shares}", help=" ".join(said), width="content")
+        if names and shown.selected is not None:
+            said.append("Next to a name stands its selected share.")
+        st.caption(ground.caption, help=" ".join(said), width="content")
         layout_panel.offer(corpus, cache_dir, look.projection)
     return linked
 
