@@ -116,11 +116,11 @@ def pose(pool: Pool, config: SelectionConfig, poll: Poll = no_poll, begun: Ancho
     if begun is not None and begun.quality is not None and set(begun.diversity) == set(names):
         quality, diversity = begun.quality, {name: begun.diversity[name] for name in names}
     else:
-        quality = quality_anchor(pool, size, tokens)
-        _check_finite("quality", quality)  # before solvers of objectives meet such scores
-        diversity = {name: diversity_anchor(pool, name, size, poll, tokens) for name in names}
-    for name, anchor in diversity.items():
-        _check_finite(name, anchor)
+        quality, diversity = quality_anchor(pool, size, tokens), {}
+    _check_finite("quality", quality)  # before solvers of objectives meet such scores
+    for name in names:
+        diversity[name] = diversity.get(name) or diversity_anchor(pool, name, size, poll, tokens)
+        _check_finite(name, diversity[name])
 
     def joint(calibrated: bool) -> Joint:
         def scale(anchor: Anchor) -> Scale:

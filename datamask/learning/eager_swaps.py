@@ -128,7 +128,7 @@ class EagerSwaps:
         longest = int(np.diff(lists.reverse[0]).max(initial=0))
         self._known = bonus, zero, place, best, second, owner, other, loss, held, *trees
         self._spared, self._touched = np.zeros(n), np.empty(longest, np.int32)
-        costs = (loss + bonus)[member & ~limits.pinned & np.isfinite(bonus)]
+        costs = (loss + bonus)[member & ~limits.pinned & np.isfinite(bonus)] if temperatures else np.zeros(0)
         spread = float(np.median(costs) - costs.min()) if len(costs) else 0.0
         self._heat = [share * spread for share in temperatures]
         self._draws, self._slack = np.random.default_rng(seed), np.zeros(n)

@@ -90,7 +90,7 @@ def medoids(
     kept: Kept = FORGOTTEN,
     swapping: bool = True,
 ) -> Tensor:
-    """Lazy greedy for facility plus quality, then eager swaps: the direct solution, bool ``(n,)``.
+    """Lazy greedy for facility plus quality, eager swaps, annealing: the direct solution, bool ``(n,)``.
 
     Args:
         lists: of the rows; None: those of the objective. kept: keeps where it is. swapping: whether there are swaps.

@@ -175,6 +175,15 @@ def test_the_current_selection_is_a_dot_of_its_own(made):
     assert figure.layout.yaxis.range[1] > 1.1
 
 
+def test_what_the_map_has_solved_is_a_line_that_opens_no_run(made):
+    circle(made, 3)
+    survey = found(made)
+    assert not traces(charts.frontier(survey.lines), "solved on the Map")
+    solved = [charts.Here("λ 0.2", 0.3, 1.2), charts.Here("λ 0.4", 0.5, 0.9)]
+    (line,) = traces(charts.frontier(survey.lines, solved=solved), "solved on the Map")
+    assert (list(line.x), list(line.y)) == ([0.3, 0.5], [1.2, 0.9]) and line.customdata is None
+
+
 def test_the_figure_has_equal_axes_the_tangent_and_the_shade(made):
     circle(made, 11)
     survey = found(made)
