@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from pathlib import Path
 
 from datamask.config import SelectionConfig
 from datamask.corpus import Corpus
-from datamask.corpus.neighbors import GRAPH_VERSION
-from datamask.dashboard.tradeoff.kept_points import key_of
-from datamask.measured import ANCHOR_VERSION, Baselines
-from datamask.work.result_file import Content, Entry
+from datamask.dashboard.tradeoff.kept_points import entry_of, key_of
+from datamask.measured import Baselines
+from datamask.work.result_file import Content
 from datamask.work.stored import StoredResult
 
 VERSION = 1
@@ -24,10 +21,9 @@ def stored_baselines(fingerprint: str, problem: str, cache_dir: str | Path | Non
     Args:
         problem: of `kept_points.key_of`.
     """
-    made_of = json.dumps([problem, ANCHOR_VERSION, GRAPH_VERSION])
     return StoredResult(
         cache_dir,
-        Entry(fingerprint, "baselines", VERSION, hashlib.sha256(made_of.encode()).hexdigest()[:12]),
+        entry_of(fingerprint, "baselines", VERSION, problem),
         read=lambda content: Baselines.from_dict(content.value),
         write=lambda baselines: Content(baselines.to_dict(), {}),
     )

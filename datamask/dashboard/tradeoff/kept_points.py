@@ -39,6 +39,16 @@ def key_of(corpus: Corpus, config: SelectionConfig) -> str:
     return json.dumps([corpus.fingerprint, {**config.to_dict(), "lamb": None}, lists], sort_keys=True, default=str)
 
 
+def entry_of(fingerprint: str, kind: str, version: int, problem: str) -> Entry:
+    """Return where a result of a problem stands in the cache, under the versions of what its values rest on.
+
+    Args:
+        problem: of `key_of`.
+    """
+    made_of = json.dumps([problem, ANCHOR_VERSION, GRAPH_VERSION])
+    return Entry(fingerprint, kind, version, hashlib.sha256(made_of.encode()).hexdigest()[:12])
+
+
 def stored_points(
     fingerprint: str, problem: str, rows: int, cache_dir: str | Path | None
 ) -> StoredResult[tuple[LambdaPoint, ...]]:
@@ -47,10 +57,9 @@ def stored_points(
     Args:
         problem: of `key_of`. rows: of the corpus.
     """
-    made_of = json.dumps([problem, ANCHOR_VERSION, GRAPH_VERSION])
     return StoredResult(
         cache_dir,
-        Entry(fingerprint, "lambda-points", VERSION, hashlib.sha256(made_of.encode()).hexdigest()[:12]),
+        entry_of(fingerprint, "lambda-points", VERSION, problem),
         read=lambda content: _checked(content, rows),
         write=_written_points,
     )
