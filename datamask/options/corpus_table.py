@@ -107,6 +107,7 @@ class CorpusOptions:
         common=True,
         listed="Rows at most",
         unset="all that fit",
+        control=Control({"min_value": 2, "step": 1000}, more=False),
         help="A uniform sample of this many rows. The default fits into a quarter of this machine's memory.",
     )
     seed: int = option(

@@ -166,10 +166,12 @@ class Device(Kind):
     """Where to compute."""
 
     is_text: ClassVar[bool] = True
+    choices: ClassVar[tuple[str, ...]] = ("auto", "cpu", "cuda")
+    """What a form offers; other names are typed."""
 
     def fits(self, value: Any, settings: object) -> bool:
         device = str(value)
-        return device in ("auto", "cpu", "cuda") or (device.startswith("cuda:") and device[5:].isdigit())
+        return device in self.choices or (device.startswith("cuda:") and device[5:].isdigit())
 
     def expected(self, value: Any, settings: object) -> str:
         return "auto, cpu, cuda or cuda:K" + (NO_FLOAT64 if str(value) == "mps" else "")

@@ -14,9 +14,16 @@ from datamask.options.kinds import Flag, Kind
 
 @dataclass(frozen=True)
 class Control:
-    """How the Run form draws an option that it draws as its kind says; a number has limits, a step and a format."""
+    """How a form draws an option, beside what its kind says.
+
+    Attributes:
+        limits: of a number its limits, step and format; of a text what stands there while it is empty.
+        more: whether the control is folded away, among others of its kind. slider: whether a number is one.
+    """
 
     limits: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    more: bool = True
+    slider: bool = False
 
 
 @dataclass(frozen=True)
@@ -34,7 +41,7 @@ class Option:
         owners: for an option that only some estimators have, each of them with its default there; else empty.
         also: estimators that may be given it besides, and have no default of it.
         varied: what a sweep calls it, as in ``λ 0.3``; empty: its values speak for themselves; None: not varied.
-        control: it is on the form among others of its kind, drawn so; None: the form has its own place for it, or none.
+        control: how a form draws it; None: the form has its own place for it, or none.
         always: whether the command line that repeats a run names it even at its default.
         unset: what the help says in the place of the default, where a value that is not given is found.
         flags: on the command line, in the place of ``--name``.

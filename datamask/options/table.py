@@ -59,6 +59,7 @@ class SelectionOptions:
         default=0.5,
         always=True,
         varied="λ",
+        control=Control({"min_value": 0.0, "max_value": 1.0, "step": 0.05}, more=False, slider=True),
         help="At 0.5, 1 % of quality counts as much as 1 % of diversity.",
     )
     select_ratio: float = option(
@@ -71,6 +72,7 @@ class SelectionOptions:
         default=0.3,
         always=True,
         varied="ratio",
+        control=Control({"min_value": 0.0001, "max_value": 0.9999, "step": 0.05, "format": "%.4g"}, more=False),
         help="The share of the rows to keep.",
     )
     budget: float | None = option(
@@ -81,6 +83,7 @@ class SelectionOptions:
         WHAT,
         common=True,
         always=True,
+        control=Control({"placeholder": "150M"}, more=False),
         help="Such as 150M or 1.5B.",
     )
     estimator: str = option(
@@ -122,7 +125,7 @@ class SelectionOptions:
         LEARNING,
         owners={"counterfactual": 2, "reinforce": 128},
         varied="G",
-        control=Control({"min_value": 1, "max_value": 4096, "step": 2}),
+        control=Control({"min_value": 1, "max_value": 4096, "step": 2}, more=False),
         help="How many candidate subsets (masks) each step samples and scores. The learner *Counterfactual* needs "
         "2. *REINFORCE*, the learner of the paper, uses 128.",
     )
@@ -371,6 +374,7 @@ class SelectionOptions:
         FIND,
         default=0,
         varied="seed",
+        control=Control({"min_value": 0, "max_value": 2**53 - 1, "step": 1}),
         help="The same seed on the same corpus gives the same selection.",
     )
     device: str = option(
@@ -380,6 +384,7 @@ class SelectionOptions:
         "DEVICE",
         FIND,
         default="auto",
+        control=Control(),
         help="Auto uses a GPU if there is one; cuda:1 is the second GPU.",
     )
 

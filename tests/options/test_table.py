@@ -108,7 +108,7 @@ print(json.dumps({
     "record": RunConfig.from_dict(run.to_dict()) == run,
     "old record": SelectionConfig.from_dict({"objective": "disf", "estimator": "counterfactual"}).patience,
     "not drawn": [name for name, option in OPTIONS.items() if option.control is not None
-                  and (not option.owners or "counterfactual" in option.owners)
+                  and option.control.more and (not option.owners or "counterfactual" in option.owners)
                   and f"{'counterfactual' if option.owners else 'form'}_{name}" not in drawn],
     "form": [order.label, order.options, patience.label, patience.help, patience.value],
     "compared": {name: tables.SETTINGS[name] for name in ("patience", "order")},

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -17,6 +18,7 @@ from datamask.ablation.question import (
     MASKS,
     METHODS,
     SEEDS,
+    AblationQuestion,
 )
 from datamask.analyses.ablation import ablation_job
 from datamask.config import SelectionConfig
@@ -33,9 +35,6 @@ from datamask.dashboard.drawing import words
 from datamask.dashboard.drawing.signs import Sign
 from datamask.dashboard.shell import background
 from datamask.errors import DatamaskError
-
-if TYPE_CHECKING:
-    from datamask.evaluation.examples import Examples
 
 SEVERAL, OTHER = "several", "other"
 FIRST = {SEVERAL: "Labels", "examples": "Examples", "random": "Held-out text", OTHER: "Other"}
@@ -67,12 +66,99 @@ def has_texts(corpus: Corpus) -> bool:
     return corpus.provenance.columns.get("text") in corpus.metadata.column_names
 
 
+@dataclass(frozen=True)
+class Wanted:
+    """What the model should be good at, as the form says it.
+
+    Attributes:
+        kind: of `FIRST` and `OTHERS`. column, value: of the metadata; empty where the corpus has none that fits.
+        source: of examples, of `SOURCES`. uploads, pasted: texts or examples.
+    """
+
+    kind: str
+    column: str = ""
+    value: str = ""
+    source: str = ""
+    uploads: Sequence[Any] = ()
+    pasted: str = ""
+
+    @property
+    def ready(self) -> bool:
+        """Whether Start can be pressed; texts may still come."""
+        return bool(self.column) or self.kind not in ("column", "score")
+
+    @property
+    def waits(self) -> bool:
+        """Whether texts or examples are still to come."""
+        return self.kind in ("texts", "examples") and not self.uploads and not self.pasted.strip()
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """What tells it from another one."""
+        files = [upload.file_id for upload in self.uploads]
+        return self.kind, self.column, self.value, self.source, files, self.pasted
+
+    def asked(self, corpus: Corpus, question: AblationQuestion) -> ablation_job.Asked:
+        """The question with this target.
+
+        Raises:
+            DatamaskError: texts or examples cannot be read, or are too few or too many.
+        """
+        if self.kind == "examples":
+            content = self.uploads[0].getvalue() if self.uploads else self.pasted.encode("utf-8", "replace")
+            name = Path(self.uploads[0].name).name if self.uploads else "your list.txt"
+            examples, target = ablation_job.examples_of(corpus, self.source, name, content)
+            return ablation_job.Asked(replace(question, target=target), (), examples)
+        if self.kind == "texts":
+            texts, target = _own_texts(self.uploads, self.pasted)
+            return ablation_job.Asked(replace(question, target=target), tuple(texts))
+        if self.kind == SEVERAL:
+            return ablation_job.Asked(question)
+        return ablation_job.Asked(replace(question, target=Target(self.kind, self.column, self.value)))
+
+
 def form(corpus: Corpus, settings: SelectionConfig, cache_dir: Path) -> None:
     """What to compare methods on; Start begins the ablation.
 
     Args:
         settings: of the current selection; its objective and select ratio are compared.
     """
+    wanted = _wanted(corpus)
+    question = _question(corpus, settings, several=wanted.kind == SEVERAL)
+    busy = working(corpus)
+    st.button(
+        "Start the ablation",
+        icon=":material/play_arrow:",
+        key="ablation_start",
+        width="stretch",
+        disabled=not wanted.ready or busy,
+        on_click=_press,
+        args=(corpus.fingerprint, wanted.kind),
+    )
+    takes = words.roughly(expected_seconds(question, len(corpus)))
+    st.caption(f"Compares at select ratio {words.percent(question.ratio)}, about {takes} on an idle machine.")
+    form_now = repr((corpus.fingerprint, wanted.key, question.key))
+    if st.session_state.get(PRESSED) != (corpus.fingerprint, wanted.kind) or busy or not wanted.ready:
+        # not pressed, or for something else than what is asked now
+        st.session_state.pop(PRESSED, None)
+    elif wanted.waits:
+        _wait()
+    else:
+        del st.session_state[PRESSED]
+        try:
+            asked = wanted.asked(corpus, question)
+        except DatamaskError as error:
+            st.session_state[REFUSED] = form_now, str(error)
+        else:
+            start(corpus, asked, cache_dir)
+            st.rerun()
+    refused_form, refusal = st.session_state.get(REFUSED, ("", ""))
+    if refused_form == form_now:
+        st.error(words.sentence(refusal), icon=":material/error:")
+
+
+def _wanted(corpus: Corpus) -> Wanted:
+    """The controls of the target."""
     readable = has_texts(corpus)
     if not readable:
         st.caption(
@@ -90,8 +176,6 @@ def form(corpus: Corpus, settings: SelectionConfig, cache_dir: Path) -> None:
         help="What your model should be good at: each value of a label column, rows or texts like given examples, or "
         "any text of the corpus.",
     )
-    label = column = value = source = ""
-    pasted, uploads = "", list[Any]()
     if kind == OTHER:
         kind = st.selectbox(
             "Other target",
@@ -102,10 +186,13 @@ def form(corpus: Corpus, settings: SelectionConfig, cache_dir: Path) -> None:
             persist_state="session",
         )
     if kind == "column":
-        column, value = _one_value(corpus)
-    elif kind == "score":
-        column = _score(corpus)
-    elif kind == "texts":
+        return Wanted(kind, *_one_value(corpus))
+    if kind == "score":
+        return Wanted(kind, _score(corpus))
+    if kind == "examples":
+        source, uploads, pasted = _examples_form(readable)
+        return Wanted(kind, source=source, uploads=uploads, pasted=pasted)
+    if kind == "texts":
         uploads, pasted = _given(
             "Text files",
             ["txt", "md", "jsonl"],
@@ -113,12 +200,15 @@ def form(corpus: Corpus, settings: SelectionConfig, cache_dir: Path) -> None:
             "texts",
             f"At least {LEAST_TEXTS} different lines.",
         )
-    elif kind == "examples":
-        source, uploads, pasted = _examples_form(readable)
+        return Wanted(kind, uploads=uploads, pasted=pasted)
+    return Wanted(kind)
+
+
+def _question(corpus: Corpus, settings: SelectionConfig, several: bool) -> AblationQuestion:
+    """The controls behind More, and what is asked then, of several targets or of one that is still to be named."""
     asked = first_question(settings.objective, None if settings.budget is not None else settings.select_ratio)
     with st.popover("More", type="tertiary"):
-        if kind == SEVERAL:
-            label = _label(corpus)
+        label = _label(corpus) if several else ""
         seeds = st.number_input(
             "Seeds",
             LEAST_SEEDS,
@@ -135,48 +225,8 @@ def form(corpus: Corpus, settings: SelectionConfig, cache_dir: Path) -> None:
             persist_state="session",
             help="Adds learned masks with the paper's preset. They take longer than all other methods together.",
         )
-    asked = replace(asked, seeds=int(seeds), methods=tuple(name for name in METHODS if masks or name != MASKS))
-    ready = not (kind in ("column", "score") and not column)
-    busy = working(corpus)
-    st.button(
-        "Start the ablation",
-        icon=":material/play_arrow:",
-        key="ablation_start",
-        width="stretch",
-        disabled=not ready or busy,
-        on_click=_press,
-        args=(corpus.fingerprint, kind),
-    )
-    takes = words.roughly(expected_seconds(asked, len(corpus)))
-    st.caption(f"Compares at select ratio {words.percent(asked.ratio)}, about {takes} on an idle machine.")
-    files = [upload.file_id for upload in uploads]
-    form_now = repr((corpus.fingerprint, kind, label, column, value, source, files, pasted, asked.key))
-    if st.session_state.get(PRESSED) != (corpus.fingerprint, kind) or busy or not ready:
-        # not pressed, or for something else than what is asked now
-        st.session_state.pop(PRESSED, None)
-    elif kind in ("texts", "examples") and not uploads and not pasted.strip():
-        _wait()
-    else:
-        del st.session_state[PRESSED]
-        texts: list[str] = []
-        examples = None
-        target: Target | None = None
-        try:
-            if kind == "examples":
-                examples, target = _examples(corpus, source, uploads, pasted)
-            elif kind == "texts":
-                texts, target = _own_texts(uploads, pasted)
-            elif kind != SEVERAL:
-                target = Target(kind, column, value)
-            question = replace(asked, target=target, label=label)
-        except DatamaskError as error:
-            st.session_state[REFUSED] = form_now, str(error)
-        else:
-            start(corpus, ablation_job.Asked(question, tuple(texts), examples), cache_dir)
-            st.rerun()
-    refused_form, refusal = st.session_state.get(REFUSED, ("", ""))
-    if refused_form == form_now:
-        st.error(words.sentence(refusal), icon=":material/error:")
+    methods = tuple(name for name in METHODS if masks or name != MASKS)
+    return replace(asked, label=label, seeds=int(seeds), methods=methods)
 
 
 def start(corpus: Corpus, asked: ablation_job.Asked, cache_dir: Path) -> None:
@@ -277,7 +327,7 @@ def _score(corpus: Corpus) -> str:
     )
 
 
-def _own_texts(uploads: list, pasted: str) -> tuple[list[str], Target]:
+def _own_texts(uploads: Sequence[Any], pasted: str) -> tuple[list[str], Target]:
     """The person's own texts and their target.
 
     Raises:
@@ -331,14 +381,3 @@ def _given(label: str, types: list[str], about: str, source: str, lines: str) ->
         what = SOURCES.get(source, source)
         pasted = st.text_area(f"Or paste {what}, one per line", key=f"ablation_pasted_{source}", height=90, help=lines)
     return files if several else [files] if files else [], pasted
-
-
-def _examples(corpus: Corpus, source: str, uploads: list, pasted: str) -> tuple[Examples, Target]:
-    """The `Examples` and their target, from what was uploaded or pasted.
-
-    Raises:
-        InputError: they cannot be read, or are too few or too many.
-    """
-    content = uploads[0].getvalue() if uploads else pasted.encode("utf-8", "replace")
-    name = Path(uploads[0].name).name if uploads else "your list.txt"
-    return ablation_job.examples_of(corpus, source, name, content)

@@ -16,7 +16,8 @@ from datamask.dashboard.data.openings import OpenCorpus
 from datamask.dashboard.drawing import words
 from datamask.dashboard.runs import cost, listing, outcome
 from datamask.dashboard.runs import sweep_kinds as kinds
-from datamask.dashboard.shell import background, session
+from datamask.dashboard.shell import background, option_control, session
+from datamask.dashboard.shell.option_control import KEPT
 from datamask.dashboard.workspace.current import Current
 from datamask.errors import DatamaskError
 from datamask.options import OPTIONS
@@ -69,7 +70,7 @@ def form(opened: OpenCorpus, current: Current | None, word: str) -> Asked:
         seeds, steps = _numbers(word, method, given if word == "objective" else objectives)
         if steps is not None:
             learning["n_epochs"] = steps
-        learning["lamb"] = st.slider("Balance λ", 0.0, 1.0, 0.5, step=0.05, key="sweep_lamb", persist_state="session")
+        learning["lamb"] = option_control.draw(OPTIONS["lamb"], 0.5, "sweep_lamb", persist_state="session")
     arms_: dict[str, tuple[Point, ...]] = {}
     plans: list[Plan] = []
     try:
@@ -194,28 +195,17 @@ def _shared(word: str) -> dict[str, Any]:
     """Ratio and duplicates, without what varies."""
     options: dict[str, Any] = {}
     if word != "select_ratio":
-        options["select_ratio"] = float(
-            st.number_input(
-                "Select ratio",
-                0.0001,
-                0.9999,
-                0.3,
-                step=0.05,
-                format="%.4g",
-                key="ratio",
-                bind="query-params",
-                persist_state="session",
-                help="Each ratio has its own 0 % and 100 %.",
-            )
-        )
+        about = "Each ratio has its own 0 % and 100 %."
+        options["select_ratio"] = float(option_control.draw(OPTIONS["select_ratio"], 0.3, "ratio", help=about, **KEPT))
     if word != "collapse":
-        options["collapse"] = st.selectbox(
-            "Exact duplicates",
-            tuple(COPIES),
-            key="frontier_copies",
+        options["collapse"] = option_control.draw(
+            OPTIONS["collapse"],
+            "none",
+            "frontier_copies",
+            choices=tuple(COPIES),
+            shown=COPIES.__getitem__,
+            label="Exact duplicates",
             persist_state="session",
-            format_func=COPIES.__getitem__,
-            help=OPTIONS["collapse"].help,
         )
     return options
 
@@ -244,15 +234,18 @@ def _numbers(word: str, method: str, objectives: Sequence[str]) -> tuple[int, in
     )
     if word == "n_epochs" or not kinds.draws_masks(method):
         return int(seeds), None
-    steps = right.number_input(
-        "Steps",
-        10,
-        100_000,
-        PAPER_STEPS if word in kinds.PRESETS else QUICK_STEPS,
-        step=100,
-        key="preset_steps" if word in kinds.PRESETS else "sweep_steps",
-        persist_state="session",
+    preset = word in kinds.PRESETS
+    steps = option_control.draw(
+        OPTIONS["n_epochs"],
+        PAPER_STEPS if preset else QUICK_STEPS,
+        "preset_steps" if preset else "sweep_steps",
+        right,
+        label="Steps",
         help="The paper uses 5,000.",
+        persist_state="session",
+        min_value=10,
+        max_value=100_000,
+        step=100,
     )
     return int(seeds), int(steps)
 

@@ -129,7 +129,7 @@ def _from_paths(opening: Opening | None) -> Named | None:
     )
     with st.expander("Features or scores in other shards"):
         sides: dict[str, Any] = {
-            name: tuple(st.text_input(option.label, key=f"corpus_{name}", help=option.help).split())
+            name: tuple(option_control.draw(option, "", f"corpus_{name}").split())
             for name, option in CORPUS_OPTIONS.items()
             if name != "inputs" and isinstance(option.kind, InputPaths)
         }
@@ -229,46 +229,14 @@ def _mapping(config: CorpusConfig, opening: Opening | None) -> Named:
     except DatamaskError as error:
         _say(error)
         return Named(config, False)
-    amount = f"{len(seen.files):,} file{'s' if len(seen.files) != 1 else ''}, {seen.rows:,} rows"
-    more = "" if seen.complete else " in a first look, of more"
-    st.markdown(
-        f"**{amount}**{more}, {words.size(seen.bytes)} on disk" + (f", {seen.dim:,} dimensions" if seen.dim else "")
-    )
+    _counted(seen)
     if not config.features and not seen.candidates.get("feature"):
         # the other controls choose among columns that open as they are; these files cannot
         preparing_panel.show(config, seen, _used, lambda made: _open_made(made, config), "primary")
         return Named(config, False)
-    quality = _quality(seen)
-    left, right = st.columns(2)
-    with left:
-        id_column = _choice("id", seen)
-        length_column = _choice("length", seen, optional=True)
-    with right:
-        feature_column = _choice("feature", seen)
-        quality_within = _within(seen)
-    most = max(2, seen.rows)
-    budget = right.number_input(
-        CORPUS_OPTIONS["rows"].label,
-        2,
-        most,
-        min(most, seen.row_limit or seen.rows),
-        step=1000,
-        key=f"corpus_rows_{seen.rows}_{seen.dim}",
-        help=CORPUS_OPTIONS["rows"].help,
-    )
-    others = other_options()
-    chosen = config
+    values, chosen = _columns(seen), config
     try:
-        chosen = replace(
-            config,
-            id_column=id_column,
-            quality_columns=quality,
-            feature_column=feature_column,
-            length_column=length_column,
-            quality_within=quality_within,
-            rows=None if budget >= seen.rows and seen.complete else int(budget),
-            **others,
-        )
+        chosen = replace(config, **values)
         problems = _inspect(json.dumps(chosen.to_dict())).problems
     except DatamaskError as error:
         problems = (str(error),)
@@ -287,12 +255,39 @@ def _mapping(config: CorpusConfig, opening: Opening | None) -> Named:
     return Named(chosen, not problems)
 
 
+def _counted(seen: Inspection) -> None:
+    amount = f"{len(seen.files):,} file{'s' if len(seen.files) != 1 else ''}, {seen.rows:,} rows"
+    more = "" if seen.complete else " in a first look, of more"
+    st.markdown(
+        f"**{amount}**{more}, {words.size(seen.bytes)} on disk" + (f", {seen.dim:,} dimensions" if seen.dim else "")
+    )
+
+
+def _columns(seen: Inspection) -> dict[str, Any]:
+    """The controls of columns and rows: options of a corpus, name to what was chosen."""
+    quality = _quality(seen)
+    left, right = st.columns(2)
+    with left:
+        columns = {"id_column": _choice("id", seen), "length_column": _choice("length", seen, optional=True)}
+    most = max(2, seen.rows)
+    with right:
+        columns |= {"feature_column": _choice("feature", seen), "quality_within": _within(seen)}
+        rows = option_control.draw(
+            CORPUS_OPTIONS["rows"],
+            min(most, seen.row_limit or seen.rows),
+            f"corpus_rows_{seen.rows}_{seen.dim}",
+            max_value=most,
+        )
+    rows = None if rows >= seen.rows and seen.complete else int(rows)
+    return {**columns, "quality_columns": quality, "rows": rows, **other_options()}
+
+
 def other_options() -> dict[str, Any]:
     """The options that need no place of their own in this form, drawn as their kinds are: name to what was chosen."""
     return {
         name: option_control.draw(option, option.default, f"corpus_{name}")
         for name, option in CORPUS_OPTIONS.items()
-        if option.control is not None
+        if option.control is not None and option.control.more
     }
 
 
@@ -301,25 +296,20 @@ def _choice(role: str, seen: Inspection, optional: bool = False) -> str | None:
     option = CORPUS_OPTIONS[f"{role}_column"]
     options = list(seen.candidates.get(role, ()))
     guess = seen.columns.get(role)
-    if optional:
-        options = [NONE, *options]
-    index = options.index(guess) if guess in options else (0 if optional else None)
-    chosen = st.selectbox(
-        option.label,
-        options,
-        index=index,
-        key=f"corpus_{role}_{_tag(options)}",
-        help=option.help,
-        placeholder="choose" if options else "no such column",
-    )
+    options = [NONE, *options] if optional else options
+    placeholder: dict[str, Any] = {} if optional else {"placeholder": "choose" if options else "no such column"}
+    chosen = option_control.draw(option, guess, f"corpus_{role}_{_tag(options)}", choices=options, **placeholder)
     return None if chosen in (guess, NONE) else chosen
 
 
 def _within(seen: Inspection) -> str | None:
     """The column within whose values scores are compared."""
-    option, names = CORPUS_OPTIONS["quality_within"], seen.candidates.get("text", [])
+    names = seen.candidates.get("text", [])
     key = f"corpus_quality_within_{_tag(names)}"
-    return st.selectbox(option.label, names, None, key=key, help=option.help, placeholder=NONE)
+    chosen: str | None = option_control.draw(
+        CORPUS_OPTIONS["quality_within"], None, key, choices=names, placeholder=NONE
+    )
+    return chosen
 
 
 def _tag(options: list[str]) -> str:

@@ -8,7 +8,6 @@ method has controls of its own, which start at its defaults.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -22,8 +21,9 @@ from datamask.dashboard.drawing import words
 from datamask.dashboard.runs import objective_help, outcome
 from datamask.dashboard.shell import option_control
 from datamask.dashboard.shell import view as views
+from datamask.dashboard.shell.option_control import KEPT
 from datamask.errors import OptionError
-from datamask.options import LEARNER_OPTIONS, OPTIONS, Number, Whole
+from datamask.options import LEARNER_OPTIONS, OPTIONS, Choice, Device, Number, Whole
 from datamask.options.amounts import parse_tokens, tokens_text
 from datamask.options.duplicates import GROUPS, column_of, is_cosine
 
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
 
 PAPER = "paper preset"
-DEVICES = ("auto", "cpu", "cuda")
 COLLAPSE = {
     "none": "Keep all",
     "exact": "Keep the best of exact duplicates",
@@ -52,23 +51,15 @@ MASKS = "n_rollout"
 FIRST = ("n_epochs", "partial", "init", "max_lr", "min_lr")
 """Options of a learner that come first where they are folded, in pairs."""
 
-OTHERS = tuple(
+FOLDED = tuple(
     name
     for name, option in OPTIONS.items()
-    if option.control is not None and not option.owners and name not in (*PROBLEM, *RULES)
+    if option.control is not None and option.control.more and not option.owners and name not in RULES
 )
-"""Options of every method that do not pose the problem, as far as the form draws them by the table."""
+"""Options of every method that stand under More settings."""
 
-KEPT: Any = {"bind": "query-params", "persist_state": "session"}
-"""Of controls that are no part of the view: a reload and the way back from another page find them as they were."""
-
-HELP = {
-    **{name: option.help for name, option in OPTIONS.items() if option.help},
-    "cosine": "Rows with at least this cosine are semantic duplicates of each other.",
-    "training": "Tokens that the model reads in training. Up to four epochs of repeated text are worth nearly as much "
-    "as new text (arXiv 2305.16264).",
-}
-"""Of every control."""
+OTHERS = tuple(name for name in FOLDED if name not in PROBLEM)
+"""Those of them that do not pose the problem."""
 
 
 @dataclass(frozen=True)
@@ -135,7 +126,7 @@ def use_method(config: SelectionConfig) -> None:
         state[_key("estimator")] = catalogue.AUTO if method == catalogue.auto(config.objective) else method
     if method not in (PAPER, catalogue.IMPORTED.name):
         state.update({_key(name, method): getattr(config, name) for name in _options_of(method)})
-    state.update({_key(name): getattr(config, name) for name in (*OTHERS, "seed", "device")})
+    state.update({_key(name): getattr(config, name) for name in OTHERS})
 
 
 def run_form(
@@ -153,7 +144,7 @@ def run_form(
         quality_columns: the open corpus's. tokens: all of its rows' together; None: they have no lengths.
         group_columns: its columns whose groups duplicates may be.
     """
-    _show(problem, tokens)
+    _show(problem)
 
     def changed() -> None:
         try:
@@ -161,26 +152,21 @@ def run_form(
         except OptionError as error:
             st.session_state["trouble"] = str(error)
 
+    def posed(name: str, place: DeltaGenerator | None = None, **about: Any) -> Any:
+        about = {"on_change": changed, **about}
+        return option_control.draw(OPTIONS[name], None, _key(name), place, **about)
+
     with st.container(gap=None):
-        lamb = problem.lamb
-        st.slider("Balance λ", 0.0, 1.0, lamb, step=0.05, key=_key("lamb"), help=HELP["lamb"], on_change=changed)
+        posed("lamb")
         with st.container(horizontal=True, horizontal_alignment="distribute", gap=None):
             st.caption("diversity alone", width="content")
             st.caption("quality alone", width="content")
-    training = _amount(tokens, changed)
+    training = _amount(posed, tokens, changed)
     names = [entry.name for entry in catalogue.OBJECTIVES]
     names += [] if problem.objective in names else [problem.objective]
     with st.container(gap="xxsmall"):
-        st.selectbox(
-            "Diversity objective",
-            names,
-            names.index(problem.objective),
-            key=_key("objective"),
-            help=objective_help.text(),
-            format_func=outcome.objective_choice,
-            on_change=changed,
-        )
-        st.caption(_sees(problem.objective))
+        posed("objective", choices=names, shown=outcome.objective_choice, help=objective_help.text())
+        st.caption(" ".join(catalogue.objective(name).sees for name in catalogue.objective_terms(problem.objective)))
     masks, place = st.container(), st.container()
     with st.expander("Settings of Learn masks"):
         learner = _learner()
@@ -188,8 +174,21 @@ def run_form(
     with st.expander("More settings"):
         _solver(quality_columns, problem.objective)
         st.markdown("**Both**")
-        _problem_options(changed, group_columns)
-        _other_options()
+        for name in FOLDED:
+            if name == "collapse":
+                _copies(posed, changed, group_columns)
+            elif name in PROBLEM:
+                posed(name)
+        others = {name: OPTIONS[name] for name in OTHERS}
+        option_control.draw_in_pairs(
+            others.values(), {name: option.default for name, option in others.items()}, _key, (Whole, Device), **KEPT
+        )
+        st.text_input("Name", key=_key("name"), max_chars=80, placeholder="automatic", **KEPT)
+    return _said(problem, place, training)
+
+
+def _said(problem: SelectionConfig, place: DeltaGenerator, training: float | None) -> RunForm:
+    """What the form says of a problem; settings that contradict each other are said in its place for buttons."""
     chosen = {}
     refused = []
     for way in (SOLVE, LEARN):
@@ -204,15 +203,7 @@ def run_form(
     return RunForm(chosen.get(SOLVE), chosen.get(LEARN), solver, state[_key("name")].strip(), training, place)
 
 
-def _now(name: str, default: Any, method: str = "") -> Any:
-    """A control's value, to be passed as its default too: a browser that mounts a control anew starts it there.
-
-    Without it, a number would fall to its least value and a menu to its first line when a run begins or ends.
-    """
-    return st.session_state.get(_key(name, method), default)
-
-
-def _show(problem: SelectionConfig, tokens: float | None) -> None:
+def _show(problem: SelectionConfig) -> None:
     """Put the controls of the problem where the view is."""
     near = is_cosine(problem.collapse)
     values = {name: getattr(problem, name) for name in PROBLEM} | {
@@ -249,7 +240,7 @@ def _learner() -> str:
     learner: str = st.selectbox(
         "Learner",
         learners := [*LEARNERS, PAPER],
-        learners.index(_now("learner", LEARNERS[0])),
+        learners.index(st.session_state.get(_key("learner"), LEARNERS[0])),
         key=_key("learner"),
         format_func=_estimator_label,
         **KEPT,
@@ -263,23 +254,23 @@ def _learner() -> str:
         on_click=st.session_state.update,
         args=({_key("learner"): PAPER},),
     )
-    _controls_of(FIRST, learner, in_pairs=True)
+    _controls_of(FIRST, learner, (Number, Whole, Choice))
     _controls_of([name for name in LEARNER_OPTIONS if name not in (MASKS, *FIRST)], learner)
     return learner
 
 
 def _solver(quality_columns: Sequence[str], objective: str) -> None:
     """What Solve takes, and its settings."""
-    estimators = _estimators(quality_columns, objective)
-    if _now("estimator", catalogue.AUTO) not in estimators:  # of another objective, or of other columns
-        st.session_state[_key("estimator")] = catalogue.AUTO
-    chosen = st.selectbox(
-        "Method of Solve",
-        estimators,
-        estimators.index(_now("estimator", catalogue.AUTO)),
-        key=_key("estimator"),
-        help=HELP["estimator"],
-        format_func=_estimator_label,
+    estimators, key = _estimators(quality_columns, objective), _key("estimator")
+    if st.session_state.get(key, catalogue.AUTO) not in estimators:  # of another objective, or of other columns
+        st.session_state[key] = catalogue.AUTO
+    chosen = option_control.draw(
+        OPTIONS["estimator"],
+        catalogue.AUTO,
+        key,
+        choices=estimators,
+        shown=_estimator_label,
+        label="Method of Solve",
         **KEPT,
     )
     estimator = _resolved(chosen, objective)
@@ -293,14 +284,14 @@ def _solver(quality_columns: Sequence[str], objective: str) -> None:
         st.caption("This method uses neither λ nor the objective.")
 
 
-def _amount(tokens: float | None, changed: Callable[[], None]) -> float | None:
+def _amount(posed: Callable[..., Any], tokens: float | None, changed: Callable[[], None]) -> float | None:
     """How much to select: a share of the rows, or tokens where samples have lengths.
 
     Returns:
         The tokens that are trained on; None where that was not said.
     """
     if not tokens:
-        _ratio(changed)
+        posed("select_ratio")
         return None
 
     def measured() -> None:
@@ -311,23 +302,16 @@ def _amount(tokens: float | None, changed: Callable[[], None]) -> float | None:
     amount = st.session_state[_key("amount")]
     st.segmented_control("How much", AMOUNTS, default=amount, required=True, key=_key("amount"), on_change=measured)
     selected, trained = st.columns(2, gap="small")
-    with selected:
-        if amount == "tokens":
-            st.text_input(
-                "Token budget",
-                st.session_state[_key("budget")],
-                key=_key("budget"),
-                help=f"{HELP['budget']} The corpus has {words.short(tokens)}.",
-                placeholder="150M",
-                on_change=changed,
-            )
-        else:
-            _ratio(changed)
+    if amount == "tokens":
+        posed("budget", selected, help=f"{OPTIONS['budget'].help} The corpus has {words.short(tokens)}.")
+    else:
+        posed("select_ratio", selected)
     text = trained.text_input(
         "Training tokens",
         st.session_state[_key("training")],
         key=_key("training"),
-        help=HELP["training"],
+        help="Tokens that the model reads in training. Up to four epochs of repeated text are worth nearly as much as "
+        "new text (arXiv 2305.16264).",
         placeholder="optional",
         on_change=lambda: views.change(training=st.session_state[_key("training")].strip()),
     )
@@ -338,87 +322,30 @@ def _amount(tokens: float | None, changed: Callable[[], None]) -> float | None:
         return None
 
 
-def _ratio(changed: Callable[[], None]) -> None:
-    st.number_input(
-        "Select ratio",
-        0.0001,
-        0.9999,
-        st.session_state[_key("select_ratio")],
-        step=0.05,
-        format="%.4g",
-        key=_key("select_ratio"),
-        help=HELP["select_ratio"],
-        on_change=changed,
-    )
-
-
 def _control(name: str, method: str, place: DeltaGenerator | None = None) -> None:
     """A control of a method's own option; the preset's are fixed."""
-    value, fixed = _now(name, _options_of(method)[name], method), method == PAPER
-    option_control.draw(OPTIONS[name], value, _key(name, method), place, disabled=fixed, **KEPT)
+    value = _options_of(method)[name]
+    option_control.draw(OPTIONS[name], value, _key(name, method), place, disabled=method == PAPER, **KEPT)
 
 
-def _controls_of(names: Iterable[str], method: str, in_pairs: bool = False) -> None:
-    """The controls of those options that the method has: number fields in two columns, choices below them.
-
-    Args:
-        in_pairs: choices stand in the two columns too.
-    """
-    options = _options_of(method)
-    offered = [name for name in names if name in options and OPTIONS[name].control is not None]
-    paired = [name for name in offered if in_pairs or isinstance(OPTIONS[name].kind, (Number, Whole))]
-    columns = st.columns(2) if paired else ()
-    for place, name in zip(itertools.cycle(columns), paired):
-        _control(name, method, place)
-    for name in offered:
-        if name not in paired:
-            _control(name, method)
-
-
-def _problem_options(changed: Callable[[], None], group_columns: Sequence[str]) -> None:
-    """Which rows may be selected and how values are scaled: the rest of the problem."""
-    for name in PROBLEM:
-        if name == "collapse":
-            _copies(changed, group_columns)
-        elif OPTIONS[name].control is not None:
-            option_control.draw(OPTIONS[name], st.session_state[_key(name)], _key(name), on_change=changed)
-
-
-def _other_options() -> None:
-    """What every method has besides: options of the table, the seed, the device, the name of the run."""
-    for name in OTHERS:
-        value = _now(name, OPTIONS[name].default)
-        option_control.draw(OPTIONS[name], value, _key(name), **KEPT)
-    left, right = st.columns(2)
-    seed = _now("seed", OPTIONS["seed"].default)
-    left.number_input("Seed", 0, 2**53 - 1, seed, step=1, key=_key("seed"), help=HELP["seed"], **KEPT)
-    device = _now("device", DEVICES[0])
-    devices = DEVICES if device in DEVICES else (*DEVICES, device)
-    right.selectbox(
-        "Device",
-        devices,
-        devices.index(device),
-        key=_key("device"),
-        help=HELP["device"],
-        accept_new_options=True,
-        **KEPT,
+def _controls_of(names: Iterable[str], method: str, paired: tuple[type, ...] = (Number, Whole)) -> None:
+    """The controls of those options that the method has; the preset's are fixed. `paired`: kinds in two columns."""
+    values = _options_of(method)
+    options = [OPTIONS[name] for name in names if name in values and OPTIONS[name].control is not None]
+    option_control.draw_in_pairs(
+        options, values, lambda name: _key(name, method), paired, disabled=method == PAPER, **KEPT
     )
-    st.text_input("Name", key=_key("name"), max_chars=80, placeholder="automatic", **KEPT)
 
 
-def _copies(changed: Callable[[], None], group_columns: Sequence[str]) -> None:
+def _copies(posed: Callable[..., Any], changed: Callable[[], None], group_columns: Sequence[str]) -> None:
     """What becomes of copies, and from which cosine on two rows are copies of each other."""
     now = st.session_state[_key("collapse")]
     ways = list(dict.fromkeys([*COLLAPSE, *(f"{GROUPS}{name}" for name in group_columns), now]))
-    st.selectbox(
-        OPTIONS["collapse"].label,
-        ways,
-        ways.index(now),
-        key=_key("collapse"),
-        help=HELP["collapse"],
-        format_func=lambda way: COLLAPSE.get(way) or f"Keep the best of each group of {words.plain(column_of(way))}",
-        on_change=changed,
-    )
+
+    def shown(way: str) -> str:
+        return COLLAPSE.get(way) or f"Keep the best of each group of {words.plain(column_of(way))}"
+
+    posed("collapse", choices=ways, shown=shown)
     if now == "near":
         st.number_input(
             "Cosine of semantic duplicates",
@@ -428,7 +355,7 @@ def _copies(changed: Callable[[], None], group_columns: Sequence[str]) -> None:
             step=0.01,
             format="%.3g",
             key=_key("cosine"),
-            help=HELP["cosine"],
+            help="Rows with at least this cosine are semantic duplicates of each other.",
             on_change=changed,
         )
 
@@ -440,8 +367,9 @@ def settings_now(problem: SelectionConfig, way: str) -> SelectionConfig:
         OptionError: they contradict each other.
     """
     if way == LEARN:
-        return _selection(problem, _now("learner", LEARNERS[0]))
-    return _selection(problem, _resolved(_now("estimator", catalogue.AUTO), problem.objective))
+        return _selection(problem, st.session_state.get(_key("learner"), LEARNERS[0]))
+    estimator = st.session_state.get(_key("estimator"), catalogue.AUTO)
+    return _selection(problem, _resolved(estimator, problem.objective))
 
 
 def _selection(problem: SelectionConfig, method: str) -> SelectionConfig:
@@ -454,16 +382,12 @@ def _selection(problem: SelectionConfig, method: str) -> SelectionConfig:
     options = {name: getattr(problem, name) for name in (*PROBLEM, *RULES, "lamb")}
     if problem.budget is not None:
         del options["select_ratio"]
-    options |= {name: st.session_state[_key(name)] for name in (*OTHERS, "seed", "device")}
+    options |= {name: st.session_state[_key(name)] for name in OTHERS}
     if method == PAPER:
         return SelectionConfig.from_options(**{**options, **PAPER_PRESET, "preset": "paper"})
     defaults = _options_of(method)
     own_options = {name: st.session_state.get(_key(name, method), default) for name, default in defaults.items()}
     return SelectionConfig.from_options(**options, **own_options, estimator=method)
-
-
-def _sees(objective: str) -> str:
-    return " ".join(catalogue.objective(name).sees for name in catalogue.objective_terms(objective))
 
 
 def _estimator_label(name: str) -> str:

@@ -214,7 +214,7 @@ class Visitor(RuleBasedStateMachine):
 
     @rule(tab=tabs)
     def presses_solve_beside_the_form(self, tab: Tab) -> None:
-        controls = {name: OPTIONS[name].default for name in (*form_panel.OTHERS, "seed")}
+        controls = {name: OPTIONS[name].default for name in form_panel.OTHERS}
         for name, value in {**controls, "device": "cpu"}.items():
             tab.state.setdefault(f"form_{name}", value)
 
