@@ -4,8 +4,8 @@
 
 Counts the text that can be read in a window of 1440 x 900 pixels before anything is pressed or scrolled, and beside it
 the text of the whole page. A word is a run of characters without a space that holds a letter. Not counted: text in
-drawings (canvas, SVG, histograms and bars, names of regions on the map), cells of tables, and code. Folded text and
-help behind "?" are not visible. With ``--text`` the text itself is printed.
+drawings (canvas, SVG, histograms and bars, names of regions on the map), cells of tables, texts of rows, and code.
+Folded text and help behind "?" are not visible. With ``--text`` the text itself is printed.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ MOST = 150
 VISIBLE = """(whole) => {
     const out = [], bottom = whole ? Infinity : window.innerHeight;
     const skip = ["canvas", "svg", "table", "pre", "code", "script", "style", "textarea", ".sr-only", ".strips",
-        ".names",
+        ".names", "[class*='st-key-explore_extremes']",
         "[data-testid='stDataFrame']", "[data-testid='stIconMaterial']", "[data-testid='stVegaLiteChart']",
         ".js-plotly-plot", ".st-key-unseen_title", ".visually-hidden"].join();
     const clipped = (element) => {

@@ -203,6 +203,26 @@ class Live:
             self.solve(lamb, poll)
         return self.answer(lamb, poll)
 
+    def row_scores(self, mask: np.ndarray, lamb: float, poll: Poll = no_poll) -> np.ndarray:
+        """What each row adds to the joint value of a selection at a lambda, as a run scores its rows.
+
+        Args:
+            mask: bool ``(N,)``, without the given rows.
+
+        Returns:
+            float64 ``(N,)``, under a token budget per token; NaN where a row may not be selected.
+
+        Raises:
+            Stopped: from `poll`.
+        """
+        problem = at_lambda(self.posed, lamb).problem
+        whole = torch.from_numpy(mask | self.posed.given).to(problem.joint.device)
+        quality, diversity = problem.joint.final_marginals(whole, poll)
+        scores, rows = np.full(len(mask), np.nan), problem.eligible
+        scores[rows.cpu().numpy()] = problem.priority((lamb * quality + (1 - lamb) * diversity)[rows]).cpu().numpy()
+        scores[self.posed.given] = np.nan
+        return scores
+
     def _between(self, lamb: float, start: float, poll: Poll) -> Answer | None:
         """What the method makes at once, with its bound."""
         problem = at_lambda(self.posed, lamb).problem

@@ -257,7 +257,7 @@ def hold_the_map(page: Page, shard: Shard, kept: np.ndarray) -> None:
 
     listed = grid(page.locator(".st-key-explore_reader table")).set_index("chunk_id")
     ticks = pd.Series(kept, shard.disk.chunk_id.to_numpy()).loc[listed.index]
-    assert len(listed) >= 5 and (listed.kept == "true").tolist() == ticks.tolist()
+    assert len(listed) >= 5 and (listed.selected == "true").tolist() == ticks.tolist()
 
 
 def hold_the_comparison(page: Page, shard: Shard, kept: np.ndarray) -> None:

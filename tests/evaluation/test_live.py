@@ -191,3 +191,19 @@ def test_bounds_and_lines():
     assert best_line([(1.0, 0.0), (0.6, 0.7), (0.0, 1.0)], 0.5) == (1, pytest.approx(0.65))
     with pytest.raises(ValueError, match="at least one"):
         best_line([], 0.5)
+
+
+def test_row_scores_are_what_the_value_gains_with_a_row_and_loses_without_it(pool, tmp_path):
+    (tmp_path / "banned.txt").write_text("\n".join(pool.corpus.ids.to_pylist()[:5]))
+    live = Live(pool, options(objective="facility", ban=str(tmp_path / "banned.txt")))
+    answer = live.solve(0.0)
+    scores = live.row_scores(answer.mask, 0.0)
+    assert np.isnan(scores[:5]).all() and np.isfinite(scores[5:]).all()
+    x, members = pool.corpus.features.astype(np.float64), answer.mask.nonzero()[0]
+    anchor = live.posed.anchors().diversity["facility"].to_dict()
+    value = truth.facility(x, members)
+    outside = np.flatnonzero(~answer.mask[5:])[:20] + 5
+    changed = [value - truth.facility(x, members[members != row]) for row in members[:20]]
+    changed += [truth.facility(x, np.append(members, row)) - value for row in outside]
+    expected = np.array(changed) / (anchor["best"] - anchor["random"])
+    assert scores[np.append(members[:20], outside)] == pytest.approx(expected, abs=1e-6)

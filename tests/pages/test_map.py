@@ -348,7 +348,7 @@ def test_a_region_outlives_other_colours_and_can_be_cleared(page, opened, store,
     assert "region on the map" in chips(app)
     app.button(key="chip_region").click().run()
     assert "region on the map" not in chips(app)
-    assert map_data(app)["regions"] == [] and "Check a row" in captions(app)
+    assert map_data(app)["regions"] == [] and not app.code
 
 
 def test_a_region_means_nothing_on_another_projection(page, opened, store, mapped):
@@ -802,3 +802,18 @@ def test_groups_that_were_made_and_are_gone_are_made_again(page, opened, store, 
     assert again.wait(240) and topics.load(corpus, store.cache_dir) is not None
     app.run()
     assert not app.exception and any("the selected share of the corpus" in caption.value for caption in app.caption)
+
+
+def test_without_a_mark_the_rows_at_the_ends_of_the_selection_are_a_click_away(page, opened, store, mapped):
+    corpus = opened.corpus
+    run = finish_run(store, corpus, opened.config, np.arange(240.0), name="mine")
+    disk = run.rows().to_pandas()
+    app = page(corpus=opened.key, run=run.id)
+    shown = [int(button.key.removeprefix("extreme_")) for button in app.button if str(button.key).startswith("extreme")]
+    left_out = disk[~disk.selected & disk.eligible].score.nlargest(5).index
+    assert shown == [*left_out, *disk[disk.selected].score.nsmallest(5).index]
+    app.button(key=f"extreme_{shown[0]}").click().run()
+    assert app.session_state["view"].sample == corpus.ids[shown[0]].as_py() and app.code
+    # of filtered rows the list comes first
+    app = page(corpus=opened.key, run=run.id, search="clump")
+    assert not [button for button in app.button if str(button.key).startswith("extreme")]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -13,20 +14,21 @@ import streamlit as st
 from datamask.corpus import Corpus
 from datamask.dashboard.drawing import words
 from datamask.dashboard.map import scene
+from datamask.dashboard.map.places import cut
 from datamask.dashboard.shell import chosen, downloads, ordering
 from datamask.dashboard.shell import view as views
 
 PAGE = 100
-FIRST = 154
-"""Pixels of the first column beside the map: the quality score still fits beside it."""
+FIRST, TICK, NUMBER = 158, 66, 96
+"""Pixels of the columns beside the map, where all three are in view: a text, whether it is selected, and a number."""
 
-ROW_HEIGHT = 76
-"""Pixels: three lines of a text, so that one sees what it is about."""
+ROW_HEIGHT, LETTERS = 65, 46
+"""Pixels of a row, for Streamlit wraps a text only in those of more than 64; letters of two lines."""
 
 WHICH = ("all", "selected", "not selected")
 ABOUT = (
-    "Draw a lasso or a box on the map, search the texts, or choose a range or a group to filter the rows. Check a row, "
-    "or click a point on the map, to read it."
+    "Draw a lasso or a box on the map, search the texts, or choose a range or a group to filter the rows. Click a row, "
+    "or a point on the map, to read it."
 )
 
 
@@ -101,11 +103,14 @@ def headline(corpus: Corpus, passing: np.ndarray, selected: np.ndarray | None) -
     return sentence
 
 
-def show(listing: Listing, extra: Mapping[str, str] | None = None) -> None:
-    """The list, with what chooses and sorts it. Marking a row makes its sample the chosen one.
+def show(
+    listing: Listing, extra: Mapping[str, str] | None = None, height: int | Literal["stretch"] = "stretch"
+) -> None:
+    """The list, with what chooses and sorts it.
 
     Args:
         extra: metadata columns to list beside id, quality and text: what each is called, and its name in the shards.
+        height: of the table in pixels, or what is left of the reader.
     """
     name, corpus, selected = listing.name, listing.corpus, listing.selected
     key, standing = f"{name}_which", _which(selected)
@@ -146,35 +151,52 @@ def show(listing: Listing, extra: Mapping[str, str] | None = None) -> None:
     if not len(listing.rows):
         st.caption("No shown row is in this list. Set *Show* to all.")
         return
-    st.caption("Check a row to read it.")
     page_rows = listing.rows[(page - 1) * PAGE : page * PAGE]
     table = scene.sample_table(corpus, page_rows, extra)
     texts = "text" in table.column_names
+    if texts:
+        lines = [cut(text or "", LETTERS) for text in table["text"].to_pylist()]
+        table = table.set_column(table.column_names.index("text"), "text", pa.array(lines))
     config = {
         "text": st.column_config.TextColumn("text", width=FIRST),
         # without texts it stands in their place
         str(corpus.provenance.columns.get("id", "id")): st.column_config.Column(width=215 if texts else FIRST),
-        "quality": st.column_config.NumberColumn("quality score", format="%.4g", width=98),
+        "quality": st.column_config.NumberColumn("quality score", format="%.4g", width=NUMBER),
     }
     order = ["text", "quality"] if texts else []
     if selected is not None:
         table = table.add_column(0, "selected", pa.array(selected[page_rows]))
-        config["selected"] = st.column_config.CheckboxColumn("kept", width=46, help="Whether the row is selected.")
+        config["selected"] = st.column_config.CheckboxColumn(width=TICK)
         order.insert(0, "selected")
+    rows_to_read(
+        corpus,
+        page_rows,
+        table,
+        f"{name}_table",
+        height=height,
+        column_order=[*order, *(column for column in table.column_names if column not in order)],
+        column_config=config,
+        alt="Rows shown by the filter",
+    )
+
+
+def rows_to_read(corpus: Corpus, rows: np.ndarray, table: pa.Table, key: str, **look: Any) -> None:
+    """Draw a table of rows; a click on one makes it the marked row.
+
+    Args:
+        rows: int64 ``(n,)``, those of the table. key: how the table's begins. look: as `st.dataframe` has it.
+    """
     # a selection is a position in the list: another list must not inherit it
-    key = f"{name}_table_{hash(page_rows.tobytes()):x}"
+    key = f"{key}_{hash(rows.tobytes()):x}"
     st.dataframe(
         table,
         hide_index=True,
         lazy=False,
-        height="stretch",
-        row_height=ROW_HEIGHT if texts else None,
-        column_order=[*order, *(column for column in table.column_names if column not in order)],
-        column_config=config,
+        row_height=ROW_HEIGHT if "text" in table.column_names else None,
         key=key,
-        on_select=lambda: _take(corpus, page_rows, key),
-        selection_mode="single-row",
-        alt="Rows shown by the filter",
+        on_select=lambda: _take(corpus, rows, key),
+        selection_mode="single-cell",
+        **look,
     )
 
 
@@ -198,6 +220,7 @@ def download(listing: Listing) -> None:
         )
 
 
-def _take(corpus: Corpus, page_rows: np.ndarray, key: str) -> None:
-    marked = st.session_state[key].selection.rows
-    chosen.choose(corpus, int(page_rows[marked[0]]) if marked else None)
+def _take(corpus: Corpus, rows: np.ndarray, key: str) -> None:
+    cells = st.session_state[key].selection.cells
+    if cells:
+        chosen.choose(corpus, int(rows[cells[0][0]]))

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import hashlib
 import itertools
 import threading
 import time
@@ -19,7 +20,9 @@ import types
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
 
 from datamask import catalogue
 from datamask.config import SelectionConfig
@@ -39,6 +42,8 @@ from datamask.work.worker import worker
 if TYPE_CHECKING:
     from datamask.evaluation.lambda_path import Answer, SolvedLambda
     from datamask.evaluation.live import Live
+
+T = TypeVar("T")
 
 KEPT = 2
 """Sessions held; one that can answer no more ends first, then one that nobody asked for, then the longest unused. A
@@ -79,8 +84,8 @@ class Session:
         self._ticket: Ticket | None = None
         self._live: Live | None = None
         self._solver = threading.Lock()
-        self._wanted: OrderedDict[object, Callable[[Live, Callable[[], None]], Answer]] = OrderedDict()
-        self._results: OrderedDict[object, tuple[int, Answer]] = OrderedDict()
+        self._wanted: OrderedDict[object, Callable[[Live, Callable[[], None]], Any]] = OrderedDict()
+        self._results: OrderedDict[object, tuple[int, Any]] = OrderedDict()
         self._learned = 0
         """How many lambdas were solved or proved so far."""
         self._solved: tuple[int, tuple[SolvedLambda, ...]] = (0, ())
@@ -126,11 +131,22 @@ class Session:
 
     def answer(self, lamb: float, seconds: float) -> Answer | None:
         """The selection at a lambda; None where it is not there within so many seconds. Ask again: it is under way."""
+        self.asked = True
         return self._ask(("lambda", lamb), lambda live, poll: live.answer(lamb, poll), seconds)
 
     def refined(self, lamb: float, seconds: float) -> Answer | None:
         """The selection at a lambda that is solved for it, as a run does; None as in `answer`."""
+        self.asked = True
         return self._ask(("refined", lamb), lambda live, poll: live.refined(lamb, poll), seconds)
+
+    def row_scores(self, mask: np.ndarray, lamb: float, seconds: float) -> np.ndarray | None:
+        """What each row adds to a selection, by `Live.row_scores`; None as in `answer`.
+
+        Args:
+            mask: bool ``(N,)``, the selection. lamb: its lambda.
+        """
+        key = ("scores", lamb, hashlib.blake2b(np.packbits(mask).tobytes(), digest_size=8).hexdigest())
+        return self._ask(key, lambda live, poll: live.row_scores(mask, lamb, poll), seconds)
 
     def stop(self) -> None:
         """End it; what it knows is lost, what was put on disk (graph, ends of the scales) stays."""
@@ -151,9 +167,8 @@ class Session:
         """Wait until it is ready or has ended. For tests and scripts; a page never waits."""
         self.job.wait(seconds)
 
-    def _ask(self, key: object, work: Callable[[Live, Callable[[], None]], Answer], seconds: float) -> Answer | None:
+    def _ask(self, key: object, work: Callable[[Live, Callable[[], None]], T], seconds: float) -> T | None:
         deadline = time.monotonic() + seconds
-        self.asked = True
         with self._changed:
             # what was answered before more was known is asked again, not shown again
             if key in self._results and self._results[key][0] == self._learned:

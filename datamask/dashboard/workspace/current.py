@@ -31,6 +31,9 @@ SAME = 1e-9
 WAITS = 1.0
 """Seconds that a page waits for the selection at a lambda, before it is drawn without it."""
 
+SCORES_WAIT = 0.3
+"""Seconds that a page waits for what each row adds to a selection that is no run."""
+
 
 @dataclass(frozen=True)
 class Current:
@@ -97,6 +100,25 @@ class Current:
         """Whether what stands at a lambda is solved and proved as far as it will be: kept points are, answers later."""
         kept = self.kept and any(abs(point.lamb - lamb) < SAME for point in self.points)
         return kept or (self.behind is not None and self.behind.ready)
+
+    def row_scores(self, seconds: float = SCORES_WAIT) -> np.ndarray | None:
+        """What each row adds to the selection: a run's scores, else those of the solver that is kept ready.
+
+        Args:
+            seconds: that the solver may be waited for. Ask again: it is under way.
+
+        Returns:
+            float64 ``(N,)``, under a token budget per token; NaN where a row may not be selected. None: not known.
+        """
+        selection, behind = self.selection, self.behind
+        if selection is not None and selection.run is not None:
+            run, lengths = scene.run_columns(selection.run), self.workspace.corpus.lengths
+            score = np.where(run.eligible, run.score.astype(np.float64), np.nan)
+            budgeted = selection.settings.budget is not None and lengths is not None
+            return score / np.maximum(lengths, 1.0) if budgeted else score
+        if selection is None or behind is None or not behind.alive or behind.preparing:
+            return None
+        return behind.row_scores(selection.mask, selection.lamb, seconds)
 
     def mask_at(self, lamb: float) -> np.ndarray | None:
         """The selection of the point at a lambda, bool ``(N,)``; None where there is none."""

@@ -112,6 +112,9 @@ scrollbar-width: thin; padding: 0 9px 0 2px}}
 :root[data-lambda-moved] :is({", ".join(f'[class*="st-key-{key}"]' for key in FOLLOWING)}) {{opacity: 0.4}}
 :root[data-lambda-moved]:not([data-lambda-counted]) .st-key-{COUNTED} {{opacity: 0.4}}
 .st-key-explore_unfold_button button {{writing-mode: vertical-rl; padding: 0.7rem 0.2rem}}
+[class*="st-key-explore_extremes"] button {{min-height: 0; padding: 3px 0; text-align: left; justify-content: start}}
+[class*="st-key-explore_extremes"] p {{display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 2;
+overflow: hidden; line-height: 1.35}}
 .st-key-explore_fold_button p {{white-space: normal}}
 @media (min-width: {PHONE + 1}px) {{
 .st-key-explore_body:not(:has(.st-key-explore_reader))::after {{content: ""; flex: none; width: {READER}px}}

@@ -16,7 +16,7 @@ from datamask.analyses.ablation import link_panel
 from datamask.analyses.explanation import panel as why_panel
 from datamask.analyses.lambda_slider import panel as lambda_slider
 from datamask.analyses.overview import first_look_panel
-from datamask.analyses.samples import sample_panel, texts_panel
+from datamask.analyses.samples import extremes_panel, sample_panel, texts_panel
 from datamask.analyses.steering import panel as steering_panel
 from datamask.corpus import Corpus
 from datamask.dashboard.drawing import words
@@ -61,6 +61,9 @@ ABOUT = (
     + " ".join(settled_rows.about(name) for name in (settled_rows.BY_PROOF, settled_rows.BY_PARTS))
 )
 
+
+LIST_HEIGHT = 420
+"""Pixels of the list below rows that are worth a look, which leave it no room of its own."""
 
 WELCOME = (
     "Choose which rows of a training corpus to keep. Drag the dot: right for better scores, up for more variety. "
@@ -182,7 +185,7 @@ def _draw(current: Current) -> None:
         _strips(shown, linked)
     listed = _listing(shown, linked)
     with page.reader:
-        _reader(shown, look, listed)
+        _reader(shown, look, linked, listed)
     with page.summary:
         _summary(shown, linked)
     with page.conditions:
@@ -396,13 +399,14 @@ def _download(listed: texts_panel.Listing) -> None:
         texts_panel.download(listed)
 
 
-def _reader(shown: Shown, look: Look, listed: texts_panel.Listing) -> None:
-    """The marked row with the reasons for it; else the list, below what is compared."""
+def _reader(shown: Shown, look: Look, linked: Linked, listed: texts_panel.Listing) -> None:
+    """The marked row with the reasons for it; else the list, below what is compared or what is worth a look."""
     corpus, sample = shown.corpus, chosen.chosen(shown.corpus)
     if sample is None:
         if shown.against is not None:
             compared_panel.show(shown.against)
-        texts_panel.show(listed, columns.columns_shown(corpus, look.colours))
+        before = shown.against is None and not linked.view.filters and extremes_panel.show(shown.current)
+        texts_panel.show(listed, columns.columns_shown(corpus, look.colours), LIST_HEIGHT if before else "stretch")
         return
     sample_panel.show(corpus, sample, listed)
     reasons, nearest, behind = st.container(), st.container(), st.container()
