@@ -23,8 +23,8 @@ def test_letters_of_a_corpus_are_no_marks(text):
 
 
 def test_long_names_are_cut_before_they_are_escaped():
-    assert figures.cut("&" * 50, 44) == "&amp;" * 7 + "…"
-    assert figures.cut("short", 44) == "short"
+    assert figures.cut("&" * 50, 48) == "&amp;" * 7 + "…"
+    assert figures.cut("short", 48) == "short"
     axis = figures.rows(["first", "second"])
     assert axis["range"] == [1.5, -0.5] and axis["ticktext"] == ["first", "second"]
 

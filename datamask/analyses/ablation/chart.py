@@ -19,15 +19,15 @@ ROW = 24
 NAMES = 250
 """Pixels that a method's name takes at most; a target's takes fewer, at a slant."""
 
-SPACIOUS, MANY = 8, 14
-"""Targets up to which numbers are 12 and 11 pixels high. In a window 1000 pixels wide they fit their cells."""
+MANY = 14
+"""Targets up to which the numbers fit their cells in a window 1000 pixels wide; with more the pointer reads them."""
 
 CLIP = 90
 """Percentile of the differences at which the color is full, so that one failure does not turn the others white."""
 
 
 def heat_map(cells: pd.DataFrame, unit: str, regrets: Mapping[str, float], *, dark: bool = False) -> go.Figure:
-    """Differences from random of methods by targets: blue is better, orange is worse, gray is level with random.
+    """Differences from random of methods by targets: blue is better, brown is worse, gray is level with random.
 
     Args:
         cells: of `tables.cells`. unit: of a difference. regrets: the largest of each method, written at its row's end.
@@ -75,10 +75,10 @@ def heat_map(cells: pd.DataFrame, unit: str, regrets: Mapping[str, float], *, da
             showscale=False,
             xgap=2,
             ygap=2,
-            text=np.where(told, [[_short(value) for value in row] for row in difference], ""),
+            text=np.where(told & (len(targets) <= MANY), [[_short(value) for value in row] for row in difference], ""),
             texttemplate="%{text}",
             # left to itself Plotly shrinks numbers until they are hard to read
-            textfont={"size": 12 if len(targets) <= SPACIOUS else 11 if len(targets) <= MANY else 10},
+            textfont={"size": 13},
             hoverinfo="skip",
         )
     )
@@ -131,7 +131,7 @@ def interval_rows(cells: pd.DataFrame, unit: str, best_simple: str, *, dark: boo
     looks = {
         "": (tone.muted, "circle"),
         VERDICTS["better"]: (tone.accent, "triangle-down"),
-        VERDICTS["worse"]: (tone.quality, "triangle-up"),
+        VERDICTS["worse"]: (tone.best, "triangle-up"),
         VERDICTS["level"]: (tone.random, "circle"),
     }
     for verdict, (color, symbol) in looks.items():

@@ -183,9 +183,7 @@ def _numbers(result: AblationResult) -> None:
                     on_select=opening_panel.cell_pressed,
                 )
             ends = ", so far" if result.provisional else ", gray is level"
-            st.caption(
-                f"Difference from random in {result.unit}: below 0 is better (blue), above worse (orange){ends}."
-            )
+            st.caption(f"Difference from random in {result.unit}: below 0 is better (blue), above worse (brown){ends}.")
             opening_panel.menu(result)
         table = tables.methods(result) if result.several else tables.losses(result)
         st.dataframe(

@@ -98,7 +98,7 @@ def curves(shown: Curves, x: str = "step", *, dark: bool = False, height: int = 
             "align": side,
             "dx": dx,
             "dy": -8 if shown.unit else 9,
-            "fontSize": 12,
+            "fontSize": 13,
             "color": tone.text,
         }
         place = {"x": {"value": {"left": 0, "right": "width"}.get(side, {"expr": "width / 2"})}}

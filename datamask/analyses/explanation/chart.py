@@ -29,7 +29,7 @@ def waterfall(table: pd.DataFrame, low: float, high: float, *, dark: bool = Fals
         dark=dark,
     )
     figures.write_below(drawn, "standard deviations<br>from the threshold", dark)
-    for kind, color in ((FOR, tone.accent), (AGAINST, tone.quality), (TOTAL, tone.random)):
+    for kind, color in ((FOR, tone.accent), (AGAINST, tone.best), (TOTAL, tone.random)):
         there = table["kind"] == kind
         bars = table[there]
         drawn.add_trace(
@@ -44,7 +44,7 @@ def waterfall(table: pd.DataFrame, low: float, high: float, *, dark: bool = Fals
                 marker={"color": color, "line": {"width": 0}},
                 text=[words.signed(amount, 2) for amount in bars["amount"]],
                 textposition="outside",
-                textfont=figures.halo({"size": 11, "color": tone.text}, tone.ground),
+                textfont=figures.halo({"size": 13, "color": tone.text}, tone.ground),
                 cliponaxis=False,
                 hovertext=[
                     figures.hover(

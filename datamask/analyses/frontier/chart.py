@@ -331,7 +331,7 @@ def _arrow(
         xanchor=side,
         yanchor="bottom" if arrow.up < 0 else "top",
         align=side,
-        font=figures.halo({"size": 12, "color": tone.text}, tone.ground),
+        font=figures.halo({"size": 13, "color": tone.text}, tone.ground),
     )
 
 
@@ -364,7 +364,7 @@ def _labels(figure: go.Figure, lines: Sequence[Line], inside: Sequence[Spot], to
             # an en space off the mark
             text=[f"\u2002{figures.plain(text)}\u2002" for text in texts],
             textposition=sides,
-            textfont=figures.halo({"size": 12, "color": tone.text}, tone.ground),
+            textfont=figures.halo({"size": 13, "color": tone.text}, tone.ground),
             hoverinfo="skip",
         )
     )

@@ -32,7 +32,7 @@ def agreement(measured: Agreed, own: np.ndarray, *, dark: bool = False) -> go.Fi
         dark=dark,
     )
     drawn.update_layout(barmode="stack")
-    for name, mask, color in (("selected by the run", own, tone.accent), ("not selected", ~own, tone.quality)):
+    for name, mask, color in (("selected by the run", own, tone.accent), ("not selected", ~own, tone.random)):
         shares = measured.share[mask & (measured.share > 0) & ~measured.core]
         # shares are fractions of a few parts: rounding must not move one across the edge of its bar
         places = np.clip(np.floor(shares / BIN + 1e-9).astype(int), 0, bars - 1)

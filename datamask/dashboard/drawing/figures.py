@@ -24,8 +24,8 @@ PERCENT: dict[str, Any] = {"ticksuffix": f"{words.GAP}%"}
 LINE, NUMBERS = 18, 26
 """Pixels that a line of an axis' title takes, and its numbers."""
 
-LETTER = 5.5
-"""Pixels that a letter of size 12 is wide, on average and rather more."""
+LETTER = 6
+"""Pixels that a letter of size 13 is wide, on average and rather more."""
 
 DASHES = ("solid", "7px,3px", "2px,2px", "9px,3px,2px,3px", "4px,2px", "1px,3px", "12px,3px", "6px,2px,1px,2px")
 """Of the first, second ... curve of a figure, so that they differ without their colours."""
@@ -67,7 +67,7 @@ def axis(title: str = "", *, grid: bool = True, **settings: Any) -> dict[str, An
         settings: whatever else Plotly's axes take.
     """
     # an empty title would take room too
-    named = {"title": {"text": title, "font": {"size": 13}}} if title else {}
+    named = {"title": {"text": title}} if title else {}
     return {
         **named,
         "fixedrange": True,
@@ -208,7 +208,7 @@ def write(
     middle: str = "middle",
     right: float = 0,
     down: float = 0,
-    size: int = 12,
+    size: int = 13,
     ground: str | None = None,
     **refs: str,
 ) -> None:

@@ -14,10 +14,10 @@ OKABE_ITO: tuple[str, ...] = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E
 SCALE = "Cividis"
 """Plotly's name of the sequential scale: monotone in lightness, the same for colour-blind readers."""
 
-SHARE_SCALE: tuple[tuple[float, str], ...] = ((0.0, "#E69F00"), (0.5, "#F4F4F2"), (1.0, "#0072B2"))
-"""Around a middle value: orange below, white at it, blue above (selected share against the ratio)."""
+SHARE_SCALE: tuple[tuple[float, str], ...] = ((0.0, "#8C510A"), (0.5, "#E3E6E9"), (1.0, "#0072B2"))
+"""Around a middle value: brown below, gray at it, blue above (selected share against the ratio)."""
 
-SHARE_SCALE_DARK: tuple[tuple[float, str], ...] = ((0.0, "#E69F00"), (0.5, "#2A323A"), (1.0, "#56B4E9"))
+SHARE_SCALE_DARK: tuple[tuple[float, str], ...] = ((0.0, "#C68A45"), (0.5, "#2A323A"), (1.0, "#56B4E9"))
 """`SHARE_SCALE` on a dark ground, where the middle value must sink into the ground instead of glaring."""
 
 
@@ -30,7 +30,7 @@ class Shades:
         muted: not selected, references, everything in the background.
         quality, diversity: the two terms of the objective, wherever they are drawn apart.
         batch: sampled masks of one batch, always paler than the subset they lead to.
-        random, best: reference lines: a random subset, top-quality.
+        random, best: reference lines: a random subset, top-quality; also level with it, and lost, under or worse.
         text, grid, ground, raised: letters, grid lines, page, boxes on the page.
     """
 
@@ -50,11 +50,11 @@ class Shades:
 LIGHT = Shades(
     accent="#0072B2",
     muted="#B4BCC4",
-    quality="#D98F00",
+    quality="#A3508A",
     diversity="#009E73",
     batch="#56B4E9",
-    random="#7A8590",
-    best="#D55E00",
+    random="#5D6975",
+    best="#8C510A",
     text="#0E141A",
     grid="#E7EBEF",
     ground="#FFFFFF",
@@ -63,11 +63,11 @@ LIGHT = Shades(
 DARK = Shades(
     accent="#56B4E9",
     muted="#5F6C78",
-    quality="#E9AE3C",
+    quality="#CC79A7",
     diversity="#2BC49A",
     batch="#2F7FAF",
     random="#9AA6B2",
-    best="#F0803C",
+    best="#C68A45",
     text="#E6EBF0",
     grid="#28313A",
     ground="#12171C",
@@ -81,7 +81,7 @@ def shades(dark: bool = False) -> Shades:
 
 
 def share_scale(dark: bool = False) -> tuple[tuple[float, str], ...]:
-    """The orange-middle-blue scale whose middle is the page's own ground."""
+    """The brown-gray-blue scale whose middle is close to the page's own ground."""
     return SHARE_SCALE_DARK if dark else SHARE_SCALE
 
 
@@ -100,7 +100,8 @@ def template(dark: bool = False):
         "linecolor": tone.grid,
         "zerolinecolor": tone.grid,
         "ticks": "",
-        "title": {"standoff": 8},
+        "title": {"standoff": 8, "font": {"size": 13}},
+        "tickfont": {"size": 13},
         "automargin": True,
     }
     return go.layout.Template(

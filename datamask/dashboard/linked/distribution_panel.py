@@ -54,16 +54,16 @@ def show(
             "facets": [_drawn(view, facet, selected, counted=small) for facet in facets],
             "colors": {
                 "all": tone.grid if not session.dark() else tone.muted,
-                "shown": tone.batch,
-                "chosen": tone.accent if not session.dark() else tone.text,
+                "shown": tone.random if session.dark() else tone.muted,
+                "chosen": tone.accent,
             },
         },
     )
     if small:
         return
-    caption = "Gray: all rows. Blue: rows that pass the filter."
+    caption = "Pale: all rows. Gray: rows that pass the filter."
     if selected is not None:
-        caption += f" {'White' if session.dark() else 'Dark'}: selected rows. Number: selected share of the group."
+        caption += " Blue: selected rows. Number: selected share of the group."
     st.caption(f"{caption} The bars of each color add up to 100 %. Drag over a range or press a group to filter by it.")
 
 

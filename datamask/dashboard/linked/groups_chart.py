@@ -60,7 +60,7 @@ def heat_map(heat: Heat, *, dark: bool = False, height: int = 330) -> go.Figure:
                 "cmax": 100 * top,
                 "colorscale": list(zip((0.0, heat.ratio / top, 1.0), shades, strict=True)),
                 "colorbar": {
-                    "title": {"text": "selected", "font": {"size": 13}},
+                    "title": {"text": "selected"},
                     "thickness": 14,
                     "len": 0.8,
                     "outlinewidth": 0,
@@ -73,7 +73,6 @@ def heat_map(heat: Heat, *, dark: bool = False, height: int = 330) -> go.Figure:
             textposition="inside",
             insidetextanchor="middle",
             textangle=0,
-            textfont={"size": 12, "color": tone.text},
             hovertext=[
                 figures.hover(
                     ("selected share", words.percent(row.share, 1)),
@@ -103,6 +102,5 @@ def _steps(labels: Sequence[str], title: str) -> dict:
         tickvals=list(range(len(labels))),
         ticktext=[figures.plain(label).replace(" to ", " to<br>") for label in labels],
         tickangle=0,
-        tickfont={"size": 10},
         range=[-0.5, len(labels) - 0.5],
     )

@@ -38,6 +38,7 @@ MAP = (
     "elements",
     "amounts",
     "raster",
+    "contours",
     "tools",
     "tip",
     "names",

@@ -181,13 +181,12 @@ def _category(layer: Category, places: Places, dark: bool, seen: Seen) -> Marks:
 def _selection(layer: Selection, places: Places, dark: bool, seen: Seen) -> Marks:
     tone = palette.shades(dark)
     if places.cells is None:
-        # not much larger, or a third of the samples would look like nearly all of them
         return Marks(
             layer.title,
             layer.selected[places.drawn].astype(np.uint8),
-            _table([tone.muted, tone.accent], dark, (0.75, 0.95)),
+            _table([tone.random, tone.accent], dark, (0.35, 1.0)),
             shapes=("circle", "circle"),
-            sizes=(0.95, 1.08),
+            sizes=(0.625, 1.125),
             hover={"names": ["not selected", "selected"]},
             key=(("circle", tone.accent, "selected"), ("circle", tone.muted, "not selected")),
         )

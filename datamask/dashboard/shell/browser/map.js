@@ -288,7 +288,9 @@ class LinkedMap {
       if (frame) {
         this.picture ??= new ImageData(canvas.width, canvas.height);
         frame.pixels = new Int32Array(this.picture.data.buffer);
-        frame.pixels.fill(packColor(paper));
+        const { width, height } = canvas;
+        if (drawn) frame.pixels.set(groundPixels(this, { width, height, paper, ink, scale, left, top }));
+        else frame.pixels.fill(packColor(paper));
         Object.assign(frame, { paper, ink, growth: this.growth });
         // marks grow a little with the zoom and with the panel: what is apart may be seen better
         const large = Math.min(1.5, Math.max(0.9, Math.min(this.width, this.height) / 330));

@@ -1,7 +1,7 @@
 // Names of the regions, on every panel: buttons that stand where their group is at home, the largest groups first, as
 // many as have room at this zoom. They are text, never markup.
 
-const NAME = { height: 18, most: 168, between: 3, font: "600 11px " };
+const NAME = { height: 18, most: 196, between: 3, font: "600 13px " };
 
 // What the server named: [code, name, share, x, y, sentence] each. The buttons are made anew only where it changed.
 function takeNames(map, names, opened) {

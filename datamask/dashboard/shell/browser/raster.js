@@ -73,7 +73,7 @@ function stampInside(pixels, width, x, y, stamp, color, opacity) {
   }
 }
 
-const veiled = (paper, ink) => paper.map((part, k) => Math.round(part + (ink[k] - part) * VEIL));
+const veiled = (paper, ink, veil = VEIL) => paper.map((part, k) => Math.round(part + (ink[k] - part) * veil));
 
 // Draw samples.
 // frame: {pixels, width, height, xs, ys, order, paper, ink, growth}: places in device pixels, which marks in which
@@ -90,10 +90,12 @@ function drawSamples(frame, look, size) {
   // one grey for all that is left out, so that no dimmed colour passes for another class; and opaque, because many
   // clear ones on top of each other would add up and be bright
   const dim = packColor(veiled(paper, ink));
-  for (let k = 0; k < order.length; k++) {
+  // what lets others through lies below what does not: selected marks are covered by nothing
+  for (const above of [false, true]) for (let k = 0; k < order.length; k++) {
     const i = order[k];
     const code = codes[i];
     const dimmed = bright && !bright[i];
+    if (above !== (!dimmed && colors[4 * code + 3] === 255)) continue;
     const px = xs[i], py = ys[i];
     const x = Math.floor(px), y = Math.floor(py);
     const variants = dimmed ? veil : code < stamps.length ? stamps[code] : plain;
