@@ -70,6 +70,16 @@ def test_masks_and_subset_are_two_curves_and_one_mask_has_no_spread(tmp_path):
     assert len(alone) == 5 and (alone["low"] == alone["value"]).all()
 
 
+def test_of_many_steps_the_first_and_widest_masks_squeeze_nothing(tmp_path):
+    means = np.concatenate([[-3.0, -2.0], np.linspace(0, 1, 98)])
+    spreads = np.where(np.arange(100) == 50, 9.0, 0.1)
+    lines = [{"batch_joint_mean": m, "batch_joint_std": s, "joint": 9 * m} for m, s in zip(means, spreads, strict=True)]
+    batch = tables.curve(made(tmp_path, lines, scale="raw")).of(MASKS)
+    assert batch["value"].tolist() == pytest.approx(means[1:].tolist())
+    low, high = np.sort(means - spreads)[1], np.sort(means + spreads)[98]
+    assert (batch["low"].min(), batch["high"].max()) == (pytest.approx(low), pytest.approx(high))
+
+
 def test_long_curves_are_thinned_and_keep_both_ends_and_none_is_an_empty_table(tmp_path):
     there = tables.thinned(np.arange(3, 5003))
     assert len(there) <= tables.MAX_POINTS and (there[0], there[-1]) == (3, 5002)

@@ -210,9 +210,9 @@ def test_start_learns_for_real_and_shows_the_outcome(page, opened, store, runs_d
     app.run()
     assert not app.exception
     shares = run.status().to_dict()["summary"]["calibrated"]
-    values = {metric.label: metric.value for metric in app.metric}
-    assert values["Quality"].startswith(f"{100 * shares['quality']:.0f}".replace("-", "−"))
-    assert values["Selected"] == "72" and "of 240 rows" in said(app)
+    told = answer(app)["answer"]
+    assert told["meters"][0]["words"].startswith(f"{100 * shares['quality']:.0f}".replace("-", "−"))
+    assert told["size"].startswith("72 of 240 rows")
     assert app.get("vega_lite_chart") and "their spread" in said(app)
     assert learning(run) and words.plain(learning(run)) in [fold.label for fold in app.expander]
     assert "*bold*" not in said(app).replace("\\*bold\\*", "")
@@ -484,7 +484,7 @@ def test_a_run_opens_its_own_corpus_when_none_is_open(page, opened, store):
     run = finish_run(store, opened.corpus, opened.config, opened.corpus.quality, name="alone")
     app = page("pages/runs.py", run=run.id)
     assert app.query_params["corpus"] == opened.key
-    assert [metric.label for metric in app.metric] == ["Quality", "Diversity", "Selected"]
+    assert answer(app)["answer"]["note"] == "run alone"
 
 
 def test_the_server_reads_paths_freely_on_the_loopback_only(page, monkeypatch):

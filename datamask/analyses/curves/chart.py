@@ -29,6 +29,9 @@ TURNS = {
 }
 """What happens along a curve, with its mark and what the caption says of it."""
 
+LETTERS = {"labelFontSize": 13, "titleFontSize": 13, "titleFontWeight": "normal"}
+CONFIG = {"view": {"stroke": None}, "axis": {"labelFlush": False, **LETTERS}, "legend": LETTERS}
+
 SIDES = {"random subset": ("left", 4), "best-quality rows": ("right", -4)}
 """Where the words of a reference stand, so that none lies on another's; those of a bound in the middle."""
 
@@ -84,8 +87,8 @@ def curves(shown: Curves, x: str = "step", *, dark: bool = False, height: int = 
     layers = [
         _layer({"type": "rule", "strokeDash": [4, 3], "color": tone.muted, "aria": False}, (RULE,), level),
         # who cannot see it hears of the spread at each point
-        _layer({"type": "area", "opacity": 0.22, "aria": False}, (MASKS,), {**places, **batch}),
-        _layer({"type": "line", "strokeWidth": 1.3, "opacity": 0.75}, (MASKS,), places),
+        _layer({"type": "area", "opacity": 0.25, "aria": False}, (MASKS,), {**places, **batch}),
+        _layer({"type": "line", "strokeWidth": 1.3, "opacity": 0.25}, (MASKS,), places),
         # a curve goes the whole way to the final value
         _layer({"type": "line", "strokeWidth": 2.6}, (CURVE, END), {**places, "strokeDash": dash}),
         _layer({"type": "point", "opacity": 0, "size": 90}, (CURVE, MASKS), {**places, "tooltip": tooltip}),
@@ -110,7 +113,7 @@ def curves(shown: Curves, x: str = "step", *, dark: bool = False, height: int = 
             {"calculate": f"datum.note + '  ' + {value}", "as": "words"},
         ]
         layers.append(layer)
-    return {"layer": layers, "height": height, "config": {"view": {"stroke": None}, "axis": {"labelFlush": False}}}
+    return {"layer": layers, "height": height, "config": CONFIG}
 
 
 def notes(shown: Curves) -> list[str]:

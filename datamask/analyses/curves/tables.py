@@ -36,8 +36,8 @@ CURVE, MASKS, RULE, TURN, END = "curve", "masks", "rule", "turn", "end"
 value that the run ended with."""
 
 COLUMNS = ("kind", "series", *PLACES, "value", "low", "high", "note")
-BATCH = "sampled masks, in their batch"
-SUBSET = "selected subset, whole corpus"
+BATCH = "sampled masks"
+SUBSET = "selected rows"
 GOES_ON = "continues from another run"
 
 MOST = 8
@@ -108,7 +108,7 @@ def curve(run: Run, measure: str = "joint") -> Curves:
     spread = np.nan_to_num(metrics.get(f"batch_{measure}_std", blank))
     there = thinned(np.flatnonzero(np.isfinite(mean)))
     batch = _places(metrics, masks, there).assign(kind=MASKS, series=BATCH, value=mean[there], note="mean of the masks")
-    batch = batch.assign(low=(mean - spread)[there], high=(mean + spread)[there])
+    batch = _clipped(batch.assign(low=(mean - spread)[there], high=(mean + spread)[there]))
     table = _joined([_way(run, metrics, SUBSET, metrics.get(measure, blank), end), batch, references(run, measure)])
     least = LEAST_SPAN * reach(config, run.facts()) if measure == "joint" or not raw else 0.0
     table, far = _near(table, least, raw)
@@ -116,6 +116,22 @@ def curve(run: Run, measure: str = "joint") -> Curves:
     unit += ", raw scale" if raw else f" ({words.ends(measure)})"
     series = (SUBSET, BATCH) if (table["kind"] == MASKS).any() else (SUBSET,)
     return Curves(table, series, measure, unit, raw, None, far)
+
+
+def _clipped(batch: pd.DataFrame) -> pd.DataFrame:
+    """Sampled masks without the first steps below the 2nd percentile; the band ends at its 2nd and 98th.
+
+    Of fewer than fifty steps a fiftieth is less than one: all are drawn.
+    """
+    if batch.empty:
+        return batch
+    least, low = (np.percentile(batch[name], 2, method="lower") for name in ("value", "low"))
+    high = np.percentile(batch["high"], 98, method="higher")
+    batch = batch[batch["value"] >= least]
+    return batch.assign(
+        low=np.minimum(batch["low"].clip(low), batch["value"]),
+        high=np.maximum(batch["high"].clip(None, high), batch["value"]),
+    )
 
 
 def curves(runs: Sequence[Run], measure: str = "joint", lamb: float | None = None) -> Curves:

@@ -155,7 +155,7 @@ def _heat(view: Linked, selected: np.ndarray, cache_dir: Path) -> None:
         alt="Selected share over mean quality and crowding of the clusters",
     )
     st.caption(
-        f"Orange: selected share below {words.percent(heat.ratio)}, the share of the whole corpus. Blue: above."
+        f"Brown: selected share below {words.percent(heat.ratio)}, the share of the whole corpus. Blue: above."
         f"{_counted(view, CLUSTER)} Press a square to see its texts."
     )
 

@@ -1,5 +1,4 @@
-"""What a run says: few numbers as share of the attainable gain, the raw ones behind them, and the story of a run that
-is not finished."""
+"""What a run says: what is proved about it, its settings in a line, and the story of a run that is not finished."""
 
 from __future__ import annotations
 
@@ -9,7 +8,7 @@ from datamask import catalogue
 from datamask.config import SelectionConfig
 from datamask.dashboard.drawing import words
 from datamask.evaluation.result import LISTED, NO_RESULT, RunResult
-from datamask.measured import Anchor, Anchors, RowClasses
+from datamask.measured import RowClasses
 from datamask.options import OPTIONS
 from datamask.options.amounts import tokens_text
 from datamask.options.duplicates import duplicates_named
@@ -17,16 +16,6 @@ from datamask.runs.loose_bound import loose_bound
 from datamask.runs.rule_book import rule_words
 from datamask.runs.status import RunStatus
 from datamask.runs.store import Run
-
-
-@dataclass(frozen=True)
-class Number:
-    """A large number: ``label``, ``value`` as text, ``caption`` below it, ``help`` with the raw values."""
-
-    label: str
-    value: str
-    caption: str
-    help: str
 
 
 @dataclass(frozen=True)
@@ -61,52 +50,16 @@ def objective_choice(objective: str) -> str:
     return f"More: {known.label}" if known is not None and known.more else objective_label(objective)
 
 
-def numbers(run: Run) -> tuple[Number, ...]:
-    """Quality, diversity and size of a finished run; empty before."""
-    result = run.status().result
-    if result is None:
-        return ()
-    calibrated, anchors, effort = result.calibrated, result.anchors or Anchors(), result.effort
-    config = run.config.selection
-    quality = _number("Quality", calibrated.quality, result.raw.quality, anchors.quality, "mean quality score")
-    name = objective_label(config.objective)
-    single = anchors.diversity.get(config.objective)
-    diversity = _number("Diversity", calibrated.diversity, result.raw.diversity, single, name)
-    selected, n, tokens = result.size.selected or 0, result.size.n or 0, result.size.tokens
-    took = words.duration(effort.seconds_total or effort.seconds)
-    steps = "1 step" if effort.steps == 1 else f"{effort.steps or 0:,} steps"
-    size = Number(
-        "Selected",
-        words.count(selected),
-        f"of {n:,} rows" + (f", {words.count(tokens)} tokens" if tokens else "") + sample_words(run),
-        f"{steps} took {words.duration(effort.seconds)}, the whole run {took}.",
-    )
-    return quality, diversity, size
-
-
 def sample_words(run: Run) -> str:
     """Of a run on all rows of a corpus beyond memory, that pages draw a sample of them; else nothing."""
     sample = (run.whole or {}).get("sample_rows")
     return "" if sample is None else f"; the map shows a uniform sample of {sample:,}"
 
 
-def _number(label: str, share: float | None, raw: float | None, anchor: Anchor | None, what: str) -> Number:
-    if share is None:
-        return Number(
-            label,
-            words.value(raw),
-            f"raw {what}",
-            f"{label} is constant on this corpus, so no selection is better than another.",
-        )
-    meaning = f"Raw value ({what}): {words.value(raw, 5)}."
-    if anchor:
-        kind = anchor.best_kind
-        meaning += (
-            f" Random: {words.value(anchor.random, 5)} (0 %). Best: {words.value(anchor.best, 5)} "
-            f"(100 %{f', {kind}' if kind else ''})."
-        )
-    caption = "0 % random, 100 % best found" if share >= 0 else "worse than random (0 %)"
-    return Number(label, words.percent(share), caption, meaning)
+def size_words(run: Run) -> str:
+    """How many rows a run beyond memory selected of all: the answer bar has those of its sample."""
+    size = (run.status().result or NO_RESULT).size
+    return "" if run.whole is None or size.selected is None else f" · {size.selected:,} of {size.n or 0:,} rows"
 
 
 ROUNDING = 5e-7

@@ -101,7 +101,10 @@ def _another(run: Run, current: Current | None) -> None:
     if selection.run is not None and selection.run.id == run.id:
         return
     if run.has_selection:
-        st.caption(
-            f"Run **{words.named(listing.name_of(run), 60)}** is not the current selection, "
-            f"**{words.named(selection.name, 60)}**."
-        )
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.caption(
+                f"Run **{words.named(listing.name_of(run), 60)}** is not the current selection, "
+                f"**{words.named(selection.name, 60)}**.",
+                width="content",
+            )
+            st.page_link("app.py", label="Show on the map", query_params=views.address_of_run(run.id), width="content")

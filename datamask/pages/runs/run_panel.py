@@ -15,7 +15,6 @@ from datamask.dashboard.data.openings import title_of
 from datamask.dashboard.drawing import words
 from datamask.dashboard.runs import form_panel, listing, outcome, provenance
 from datamask.dashboard.shell import session
-from datamask.dashboard.shell import view as views
 from datamask.dashboard.workspace.rules import book_of_run
 from datamask.dashboard.workspace.workspace import pose
 from datamask.errors import DatamaskError
@@ -136,7 +135,6 @@ def _waiting(job: listing.Busy | None, story: outcome.Story) -> str:
 def _ended(run: Run) -> None:
     story = outcome.story(run)
     if story is None:
-        _numbers(run)
         return
     draw = {"info": st.info, "warning": st.warning, "error": st.error}[story.kind]
     draw(f"**{story.heading}.** {words.sentence(story.text, 1200)}")
@@ -153,43 +151,6 @@ def _ended(run: Run) -> None:
     if run.status().traceback:
         # not shown: it names folders of the server
         st.caption("For a bug report: status.json in the run's folder has the traceback.")
-
-
-def _numbers(run: Run) -> None:
-    for place, number in zip(st.columns([1.25, 1.25, 1]), outcome.numbers(run)):
-        with place, st.container(gap=None):
-            st.metric(number.label, number.value, help=number.help)
-            st.caption(number.caption)
-    proved = outcome.certificate(run)
-    if proved:
-        st.caption(words.plain(proved, 400))
-    if (graph := run.graph()) is not None and graph.approximate:
-        st.caption(f"Nearest rows. {outcome.neighbors(run)}")
-    with st.container(horizontal=True):
-        parameters = views.address_of_run(run.id)
-        st.page_link(
-            "app.py",
-            label="Show on the map",
-            icon=":material/arrow_forward:",
-            query_params=parameters,
-            width="content",
-        )
-        st.page_link(
-            "pages/export.py",
-            label="Export",
-            icon=":material/arrow_forward:",
-            query_params=parameters,
-            width="content",
-        )
-        facts = run.facts()
-        if run.whole is None and (facts.get("total_rows") or 0) > (facts.get("n") or 0):
-            st.page_link(
-                "pages/export.py",
-                label="Apply to the whole corpus",
-                icon=":material/arrow_forward:",
-                query_params=parameters,
-                width="content",
-            )
 
 
 def _curve(run: Run) -> None:
@@ -239,7 +200,9 @@ def _curve(run: Run) -> None:
     if (start := started_from(run)) is not None:
         notes.append(f"Continued from run {words.plain(start, 80)}.")
     if curves.BATCH in curve.series:
-        notes.append("Thin line: mean of the G masks of each step; band: their spread.")
+        notes.append(
+            "Pale line: mean of each step's G masks in their batch; band: their spread (2nd to 98th percentile)."
+        )
     if notes:
         st.caption(" ".join(notes))
     _vitals(run)
@@ -296,8 +259,13 @@ def _vitals(run: Run) -> None:
 
 
 def _settings(run: Run) -> None:
+    if proved := outcome.certificate(run):
+        st.caption(words.plain(proved, 400))
+    if (graph := run.graph()) is not None and graph.approximate:
+        st.caption(f"Nearest rows. {outcome.neighbors(run)}")
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
-        st.caption("This run: " + words.plain(outcome.headline(run), 300), width="content")
+        name, settings = words.named(listing.name_of(run), 44), words.plain(outcome.headline(run), 300)
+        st.caption(f"**{name}**: {settings}{outcome.size_words(run)}{outcome.sample_words(run)}", width="content")
         st.button(
             "Copy settings to the form",
             key="use_settings",

@@ -26,7 +26,7 @@ from datamask.errors import DatamaskError
 from datamask.runs.folders import DeletedRun
 from datamask.runs.store import Run
 
-ROWS = 6
+ROWS = 5
 """Rows of the table before it scrolls: what it chooses is below it, and must be seen too."""
 
 TICKED = "runs_ticked"
@@ -73,7 +73,9 @@ def choose(runs: Sequence[Run], run: Run | None, opening: Opening | None) -> lis
     if not runs and run is None and not session.store().list():
         _deleted()
         return []
-    listed = _controls(runs, run, opening)
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        listed = _controls(runs, run, opening)
+        actions = st.container(horizontal=True, vertical_alignment="center", gap="small", width="content")
     if not listed:
         return []
     by_id = {listed_run.id: listed_run for listed_run in listed}
@@ -83,11 +85,14 @@ def choose(runs: Sequence[Run], run: Run | None, opening: Opening | None) -> lis
     search = st.session_state.get("runs_find", "")
     # those ticked stay, or a search would take them off the page
     matching = frame.index.isin([*runs_table.matching(frame, search).index, *ticked])
+    if _several():
+        st.caption(f"{len(listed):,} runs on all corpora. Compare diversity on one corpus only.")
     _table(frame[matching], ticked)
     if not matching.any():
         st.caption("No run contains all of these words.")
     shown = [by_id[run_id] for run_id in ticked] or ([run] if run is not None else [])
-    _actions(shown, listed)
+    with actions:
+        _actions(shown, listed)
     return shown
 
 
@@ -107,40 +112,36 @@ def _several() -> bool:
 
 def _controls(runs: Sequence[Run], run: Run | None, opening: Opening | None) -> list[Run]:
     """The search and what else is listed; the runs that are."""
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        with st.popover("View", icon=":material/filter_list:"):
-            archived = st.toggle(
-                "Show archived runs",
-                key="runs_archived",
-                persist_state="session",
-            )
-            everywhere = st.toggle(
-                "Show runs on all corpora",
-                key="runs_everywhere",
-                persist_state="session",
-            )
-            titles = {column.name: column.title for column in runs_table.COLUMNS[1:]}
-            st.multiselect(
-                "Columns",
-                list(titles),
-                FITTING,
-                key="runs_columns",
-                persist_state="session",
-                format_func=titles.__getitem__,
-            )
-        _deleted()
-        # last, because the table's own tools come up over the right end
-        st.text_input(
-            "Find runs",
-            key="runs_find",
+    with st.popover("View", icon=":material/filter_list:"):
+        archived = st.toggle(
+            "Show archived runs",
+            key="runs_archived",
             persist_state="session",
-            placeholder="Find by name, tag, state, objective, note …",
-            label_visibility="collapsed",
         )
+        everywhere = st.toggle(
+            "Show runs on all corpora",
+            key="runs_everywhere",
+            persist_state="session",
+        )
+        titles = {column.name: column.title for column in runs_table.COLUMNS[1:]}
+        st.multiselect(
+            "Columns",
+            list(titles),
+            FITTING,
+            key="runs_columns",
+            persist_state="session",
+            format_func=titles.__getitem__,
+        )
+    _deleted()
+    st.text_input(
+        "Find runs",
+        key="runs_find",
+        persist_state="session",
+        placeholder="Find by name, tag, state, objective, note …",
+        label_visibility="collapsed",
+    )
     if archived or everywhere:
         runs = listing.runs_on(session.store(), None if everywhere else opening, archived)
-    if everywhere:
-        st.caption(f"{len(runs):,} runs on all corpora. Compare diversity on one corpus only.")
     listed = list(runs)
     if run is not None and run.id not in {listed_run.id for listed_run in listed}:
         listed.insert(0, run)
@@ -241,40 +242,36 @@ def _actions(shown: Sequence[Run], listed: Sequence[Run]) -> None:
     ids = [run.id for run in shown]
     done = [run.id for run in shown if run.status().state == "done"][: comparison.MOST]
     active = any(run.status().active for run in shown)
-    with st.container(horizontal=True, vertical_alignment="center"):
-        if several:
-            st.caption(f"{len(shown):,} runs", width="content")
-            st.page_link(
-                "pages/compare.py",
-                label="Compare",
-                icon=":material/compare_arrows:",
-                query_params=views.address_with(compared=tuple(done)),
-                disabled=len(done) < 2,
-                width="content",
-            )
-        else:
-            status = shown[0].status()
-            name = words.named(runs_table.row_of(shown[0])["name"], 44)
-            st.markdown(f"**{name}**  ·  {status.state}, {words.ago(status.created)}", width="content")
-            # a damaged record has no name to change
-            with contextlib.suppress(DatamaskError), st.popover("Name and notes", icon=":material/edit:"):
-                label_panel.edit(shown[0], listing.tags_of(listed))
-        away = len(archived) < len(ids)
-        st.button(
-            "Archive" if away else "Bring back",
-            key="archive_ticked",
-            icon=":material/archive:" if away else ":material/unarchive:",
-            on_click=_archive,
-            args=(ids, away),
+    if several:
+        st.caption(f"{len(shown):,} runs", width="content")
+        st.page_link(
+            "pages/compare.py",
+            label="Compare",
+            icon=":material/compare_arrows:",
+            query_params=views.address_with(compared=tuple(done)),
+            disabled=len(done) < 2,
+            width="content",
         )
-        st.button(
-            "Delete",
-            key="remove_run",
-            icon=":material/delete:",
-            disabled=active,
-            on_click=_delete,
-            args=(ids,),
-        )
+    else:
+        # a damaged record has no name to change
+        with contextlib.suppress(DatamaskError), st.popover("Name and notes", icon=":material/edit:"):
+            label_panel.edit(shown[0], listing.tags_of(listed))
+    away = len(archived) < len(ids)
+    st.button(
+        "Archive" if away else "Bring back",
+        key="archive_ticked",
+        icon=":material/archive:" if away else ":material/unarchive:",
+        on_click=_archive,
+        args=(ids, away),
+    )
+    st.button(
+        "Delete",
+        key="remove_run",
+        icon=":material/delete:",
+        disabled=active,
+        on_click=_delete,
+        args=(ids,),
+    )
 
 
 def _archive(ids: Sequence[str], away: bool) -> None:

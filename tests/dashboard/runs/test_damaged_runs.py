@@ -81,7 +81,6 @@ def of_one(run: Run) -> None:
         curves.across,
         spots.label_of,
         spots.spot_of,
-        outcome.numbers,
         outcome.certificate,
         outcome.rules,
         outcome.neighbors,

@@ -1,4 +1,4 @@
-"""What runs say: large numbers, the stories of unfinished ones, and how they are named."""
+"""What runs say: what is proved, the stories of unfinished ones, and how they are named."""
 
 import numpy as np
 import pyarrow as pa
@@ -31,35 +31,6 @@ def finish(run, **summary):
             },
         )
     return run
-
-
-def test_numbers_are_shares_of_the_attainable_gain_with_the_raw_ones_behind(tmp_path):
-    run = finish(
-        create(tmp_path),
-        calibrated={"quality": 0.944, "diversity": 0.31, "joint": 0.63},
-        tokens=1.2e6,
-        anchors={
-            "quality": {"random": 7.2, "best": 8.1, "best_kind": "proved"},
-            "diversity": {"facility": {"random": 0.5, "best": 0.8, "best_kind": "best found"}},
-        },
-    )
-    quality, diversity, size = outcome.numbers(run)
-    assert quality.value.startswith("94") and "0 % random" in quality.caption
-    assert "7.9" in quality.help and "7.2" in quality.help and "proved" in quality.help
-    assert "best found" in diversity.help and "Facility" in diversity.help
-    assert size.value == "5,400" and "18,000" in size.caption and "1,200,000 tokens" in size.caption
-
-
-def test_worse_than_random_is_said_so(tmp_path):
-    run = finish(create(tmp_path), calibrated={"quality": 1.0, "diversity": -1.86, "joint": -0.43})
-    diversity = outcome.numbers(run)[1]
-    assert diversity.value.startswith("−186") and diversity.caption == "worse than random (0 %)"
-
-
-def test_a_constant_term_has_no_share(tmp_path):
-    run = finish(create(tmp_path), calibrated={"quality": None, "diversity": 0.5, "joint": 0.5})
-    quality = outcome.numbers(run)[0]
-    assert quality.value == "7.9" and "constant" in quality.help
 
 
 def test_a_certificate_says_exactly_what_is_proved(tmp_path):
@@ -98,10 +69,6 @@ def test_a_loose_bound_is_named_where_fewer_rows_than_second_moments_are_selecte
     assert "loose" not in said("b", 103) and "loose" not in said("c", 104, "pairwise")
     kept = {"kept": 103, "of": 1024, "share": 0.9, "on_all": {}}
     assert "loose" not in said("d", 1024, components=kept)
-
-
-def test_an_unfinished_run_has_no_numbers(tmp_path):
-    assert outcome.numbers(create(tmp_path)) == ()
 
 
 @pytest.mark.parametrize(
