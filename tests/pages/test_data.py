@@ -64,7 +64,7 @@ def test_a_path_is_inspected_mapped_and_opened(page, runs_dir, shard, explained)
     app, opening = open_and_wait(app, runs_dir)
     assert opening.config == CorpusConfig((str(shard),)), "guesses that were kept must not lengthen the configuration"
     values = {metric.label: metric.value for metric in app.metric}
-    assert values["Rows"] == "240" and values["Dimensions"] == "8" and "–" not in values["Semantic duplicates"]
+    assert "–" not in values["Semantic duplicates"]
     assert "shard\\.parquet" in " ".join(m.value for m in app.markdown)
 
 
@@ -86,7 +86,7 @@ def test_a_corpus_that_the_form_names_is_looked_at_and_the_open_one_gives_way(pa
     assert "First look: the first 300 rows" in said(app).replace("\\", "") and len(app.get("plotly_chart")) == 1
     assert app.query_params["corpus"] == opened.key, "nothing was opened"
     app.text_area(key="corpus_paths").set_value("").run()
-    assert app.metric[0].value == "240"
+    assert app.metric and "240 rows" in said(app)
 
 
 def test_folders_of_the_roots_are_browsed_and_fill_in_the_path(page, tmp_path, shard):
@@ -118,7 +118,7 @@ def test_texts_are_shown_as_data_and_never_as_markup(page, opened):
 def test_the_overview_adds_up(page, opened):
     app = page(DATA, corpus=opened.key)
     tokens = int(np.nansum(opened.corpus.lengths))
-    assert any(f"{tokens / 1000:.3g}" in caption.value for caption in app.caption)
+    assert app.metric[0].value == f"{tokens / 1000:.3g}\xa0k"
     assert app.get("plotly_chart")
     assert opened.corpus.fingerprint[:12] in said(app)
 
@@ -212,7 +212,7 @@ def test_texts_alone_become_a_corpus(page, runs_dir, tmp_path, explained):
     app.run()
     openings(runs_dir).get(app.query_params["corpus"]).wait(240)
     app.run()
-    assert {m.label: m.value for m in app.metric}["Dimensions"] == "4" and not app.exception
+    assert openings(runs_dir).get(app.query_params["corpus"]).corpus.dim == 4 and not app.exception
     assert "Features by tiny (model2vec" in said(app).replace("\\", "")
 
 
@@ -231,7 +231,7 @@ def test_csv_and_json_lines_with_texts_alone_become_a_corpus(page, runs_dir, tmp
     assert job.wait(240) and job.state == "done", job.error
     app.run()
     openings(runs_dir).get(app.query_params["corpus"]).wait(240)
-    assert {m.label: m.value for m in app.run().metric}["Rows"] == "60"
+    assert len(openings(runs_dir).get(app.query_params["corpus"]).corpus) == 60 and not app.run().exception
 
 
 def test_files_without_texts_or_embeddings_say_what_to_add(page, tmp_path):
@@ -318,14 +318,14 @@ def test_the_demo_opens_with_one_click(page, runs_dir, tmp_path, monkeypatch):
 
 
 def test_a_reload_finds_the_corpus_again(page, opened):
-    assert page(DATA, corpus=opened.key).metric[0].value == "240"
+    assert "240 rows" in said(page(DATA, corpus=opened.key))
 
 
 def test_a_link_from_before_a_restart_opens_the_corpus_anew(page, opened, runs_dir):
     openings(runs_dir)._by_key.clear()
     app = page(DATA, corpus=opened.key)
     openings(runs_dir).get(opened.key).wait(240)
-    assert app.run().metric[0].value == "240"
+    assert "240 rows" in said(app.run())
 
 
 @pytest.mark.parametrize("name", ["*" + "a" * 300, "[b]/*", "loop"])
@@ -414,4 +414,4 @@ def test_a_first_look_is_shown_and_labelled_while_the_corpus_is_read(page, runs_
         may_end.set()
     opening.wait(240)
     app.run()
-    assert "First look" not in said(app) and app.metric[0].value == "720"
+    assert "First look" not in said(app) and "720 rows" in said(app)

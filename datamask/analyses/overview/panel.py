@@ -29,23 +29,18 @@ NEAR_HELP = (
 
 
 def show(opening: Opening, corpus: Corpus) -> None:
-    """The open corpus: size, quality, problems, first rows.
+    """The open corpus: tokens, quality, problems, first rows; the menu says how many rows and dimensions.
 
     Args:
         opening: of the corpus; what is known of its copies changes while they are counted.
     """
     provenance = corpus.provenance
     session.all_openings().count_at_sight(opening)
-    rows, dims, memory, copies = st.columns(4)
-    with rows, st.container(gap=None):
-        st.metric("Rows", words.count(len(corpus)))
-        total = cost.token_total(corpus)
-        notes = [f"of {provenance.total_rows:,}"] if len(corpus) < provenance.total_rows else []
-        notes += [f"{words.short(total)} tokens"] if total else []
-        st.caption(", ".join(notes) or f"in {len(provenance.files):,} file{'s' if len(provenance.files) > 1 else ''}")
-    with dims, st.container(gap=None):
-        st.metric("Dimensions", words.count(corpus.dim))
-        st.caption(words.plain(provenance.columns.get("feature", "")))
+    tokens, memory, copies = st.columns(3)
+    if total := cost.token_total(corpus):
+        with tokens, st.container(gap=None):
+            st.metric("Tokens", words.short(total))
+            st.caption(f"{total / len(corpus):,.0f} per row")
     with memory, st.container(gap=None):
         st.metric("Memory", words.size(corpus.nbytes))
     with copies, st.container(gap=None):

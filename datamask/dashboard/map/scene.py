@@ -46,10 +46,10 @@ class Ground:
 
     @property
     def caption(self) -> str:
-        """How many samples are drawn, and what not to read off the map, on one line; `Places.caption` has the rest."""
+        """How many rows are drawn where not all are, and what not to read off the map, on one line."""
         n, m = len(self.places.points), len(self.places.drawn)
-        drawn = f"{m:,} of {n:,} rows, drawn at random" if self.places.cells is None and m < n else f"{n:,} rows"
-        return f"{drawn} · {map_layout.reading(self.kind, self.layout)}."
+        drawn = f"{m:,} of {n:,} rows, drawn at random · " if self.places.cells is None and m < n else ""
+        return f"{drawn}{map_layout.reading(self.kind, self.layout)}."
 
 
 def ground(corpus: Corpus, cache_dir: Path, wanted: str, hexagons: bool | None) -> Ground:

@@ -35,7 +35,7 @@ def line(key: str, heading: str, about: str, rows: str, files: Sequence[File]) -
         files: in each of the formats, the usual one first.
     """
     notes = [f"*{file.format}*: {file.about}" for file in files if file.about]
-    with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
+    with st.container(key=f"line_{key}", horizontal=True, vertical_alignment="center", gap="medium"):
         begin(heading, "  \n".join([about, *notes]), rows)
         formats = [file.format for file in files]
         chosen = formats[0]
