@@ -313,6 +313,7 @@ def outline(page: Page) -> None:
 
 def other_colours(page: Page, name: str) -> Took:
     """From choosing what colours the map until it is drawn so."""
+    page.get_by_role("button", name="More colors, layout").click()
     page.get_by_role("combobox", name="Color by").click()
     option = page.get_by_role("option", name=name, exact=True)
     option.wait_for()

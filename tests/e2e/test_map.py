@@ -41,6 +41,12 @@ ENDS = """box => (box.closest(".js-plotly-plot") ?? box.querySelector(".js-plotl
     .filter(bar => Number.isFinite(bar.s)).sort((first, second) => first.p - second.p).map(bar => bar.b + bar.s)"""
 """Where the bars of a Plotly figure end, from its first row on."""
 
+PLACE = """(root, row) => {
+    const map = root.held, at = 2 * map.ground.rows.indexOf(row), [x, y] = map.ground.points.subarray(at, at + 2);
+    return [map.toX(x) / map.width, map.toY(y) / map.height];
+}"""
+"""Where a row lies on a map, as shares of its width and height."""
+
 TYPES_AT_ONCE = """() => {
     window.typedInto = {};
     new MutationObserver(() => {
@@ -107,7 +113,7 @@ def large_answered_beside_and_whole(page: Page, points: np.ndarray) -> None:
     assert page.evaluate(OFFENDERS) == []
     page.get_by_role("button", name="Hide colors and filters").click()
     expect(page.get_by_role("button", name="Colors and filters")).to_be_visible()
-    expect(page.get_by_role("combobox", name="Color by")).not_to_be_visible()
+    expect(page.get_by_role("button", name="More colors, layout")).not_to_be_visible()
     page.wait_for_function(STILL)
     assert map_share(page) >= 0.5
 
@@ -137,19 +143,22 @@ def large_answered_beside_and_whole(page: Page, points: np.ndarray) -> None:
         assert page.evaluate(OFFENDERS) == [] and in_window(page, text)
     # opened, the rail stands beside the other two in a narrow window too
     page.get_by_role("button", name="Colors and filters").click()
-    expect(page.get_by_role("combobox", name="Color by")).to_be_visible()
+    expect(page.get_by_role("button", name="More colors, layout")).to_be_visible()
     page.wait_for_function(STILL)
     assert page.evaluate(OFFENDERS) == []
-    # three maps lie as they get largest: below each other here, beside each other where there is more room
+    # of three maps the first is large, and the others, half as wide, show the same picture beside it
     maps = page.locator(".st-key-maps")
     maps.get_by_role("radio", name="3").or_(maps.get_by_role("button", name="3")).first.click()
     expect(page.locator(".map[data-drawn='3']")).to_be_visible()
     page.wait_for_function(STILL)
-    assert len({stage.bounding_box()["x"] for stage in page.locator(".stage").all()}) == 1
+    large, upper, lower = (stage.bounding_box() for stage in page.locator(".stage").all())
+    assert upper["x"] == lower["x"] > large["x"] and large["width"] == pytest.approx(2 * upper["width"], abs=2)
+    assert lower["y"] + lower["height"] == pytest.approx(large["y"] + large["height"], abs=1)
     assert page.evaluate(OFFENDERS) == []
-    page.set_viewport_size({"width": 1920, "height": 900})
-    page.wait_for_function(STILL)
-    assert len({stage.bounding_box()["y"] for stage in page.locator(".stage").all()}) == 1
+    # a small map is pointed at in its own pixels
+    spot = page.locator(".map").evaluate(PLACE, row)
+    page.mouse.move(upper["x"] + spot[0] * upper["width"], upper["y"] + spot[1] * upper["height"])
+    expect(page.locator(".tip")).to_contain_text(f"sample {row} of clump")
 
 
 @pytest.mark.timeout(900)
@@ -170,7 +179,7 @@ def test_the_map_is_large_and_keys_lead_to_a_sample_why_and_its_lambda(tmp_path,
         expect(page.locator(".map")).to_have_attribute("data-clear", str(len(corpus)))
         page.wait_for_function(STILL)
         passed = tab_to(page, "Search the texts")
-        wanted = ["Map", "Data", "Selected by", "Color by", "Search the texts"]
+        wanted = ["Map", "Data", "Selected by", "Selection", "Search the texts"]
         places = [next(k for k, name in enumerate(passed) if name.endswith(each)) for each in wanted]
         assert places == sorted(places)
         # words that only one sample has, and it changes sides

@@ -228,7 +228,7 @@ def test_three_panels_and_their_captions(page, opened, store, mapped, explained)
     app = page(corpus=opened.key, run=run.id, maps="3")
     assert titles(app) == ["Selected by <b>mine</b>", "Quality score", "Similarity to neighbors"]
     said = captions(app)
-    assert "240 rows" in said and "UMAP keeps 7.5 of each row's 15 nearest neighbors" in said
+    assert "UMAP keeps 7.5 of 15 nearest neighbors" in said
     assert "mean nothing" in said and "2nd and 98th percentile" in said
     assert not app.get("progress")
     sent = parcels(app)
@@ -281,7 +281,7 @@ def test_panels_take_other_colours_and_marks(page, opened, store, mapped):
     assert not app.exception
     assert "Larger hexagons have more" in captions(app)
     app.get_by_key("projection").set_value("PCA").run()
-    assert "PCA keeps 3.0 of each row's 15 nearest neighbors; it shows" in captions(app)
+    assert "PCA keeps 3.0 of 15 nearest neighbors; it shows" in captions(app)
 
 
 def test_every_projection_is_offered_and_one_that_is_kept_is_drawn(page, opened, store, mapped):
@@ -291,7 +291,7 @@ def test_every_projection_is_offered_and_one_that_is_kept_is_drawn(page, opened,
     control = app.get_by_key("projection")
     assert [option.content for option in control.proto.options] == list(PROJECTIONS) and control.value == "t-SNE"
     assert all(kind.about in control.proto.help for kind in PROJECTIONS.values())
-    assert "t-SNE keeps 3.0 of each row's 15 nearest neighbors" in captions(app)
+    assert "t-SNE keeps 3.0 of 15 nearest neighbors" in captions(app)
     assert np.array_equal(parcels(app)["ground"]["rows"], place(points, False).drawn)
 
 

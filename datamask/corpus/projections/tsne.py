@@ -59,7 +59,7 @@ TSNE = Projection(
     "t-SNE",
     "tsne",
     "t-SNE does too, as in the paper's figures, and takes minutes on large corpora.",
-    "cluster sizes and distances mean nothing",
+    "sizes and distances mean nothing",
     fit=fit,
     fit_all=MOST,
     fit_sample=MOST,

@@ -67,7 +67,7 @@ UMAP = Projection(
     "UMAP",
     "umap",
     "UMAP places similar rows near each other.",
-    "cluster sizes and distances mean nothing",
+    "sizes and distances mean nothing",
     fit=fit,
     fit_all=300_000,
     fit_sample=100_000,

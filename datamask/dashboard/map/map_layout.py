@@ -64,7 +64,7 @@ def reading(projection: str, measured: Layout | None) -> str:
     fitted = (
         f", fitted on {measured.fitted:,} rows, with the others placed by their nearest fitted rows," if sampled else ""
     )
-    return f"{projection}{fitted} keeps {15 * measured.kept:.1f} of each row's 15 nearest neighbors; {kind.reading}"
+    return f"{projection}{fitted} keeps {15 * measured.kept:.1f} of 15 nearest neighbors; {kind.reading}"
 
 
 def start(

@@ -106,6 +106,7 @@ def _style(state: str | None) -> str:
 .st-key-explore_body {{margin-top: -15px}}
 .st-key-explore_rail, .st-key-explore_reader {{flex: none; height: {MAP_HEIGHT}; overflow-y: auto; overflow-x: hidden;
 scrollbar-width: thin; padding: 0 9px 0 2px}}
+.st-key-explore_switch [role="radio"], .st-key-explore_switch button {{padding-left: 0.5rem; padding-right: 0.5rem}}
 .st-key-explore_about button {{min-height: 0; padding: 0}}
 .st-key-explore_foot button {{min-height: 2rem; padding-top: 0.1rem; padding-bottom: 0.1rem}}
 {_place(hidden)} {{display: none}}{narrow}

@@ -218,24 +218,46 @@ def _rail(shown: Shown) -> Look:
     # a place of its own: a control that moves is drawn anew, and loses the focus and what is being typed
     with st.container():
         _without_selection(shown)
-    colours = [
-        st.selectbox(
-            label,
-            choices,
-            index=min(place, len(choices) - 1),
-            key=key,
-            help=None if place else ABOUT,
-            format_func=columns.spoken_of,
-            bind="query-params",
-            persist_state="session",
-        )
-        for place, (label, key) in enumerate(MENUS[: int(count)])
-    ]
+    with st.container(key="explore_switch"):
+        _switch(choices)
+    others = st.container()
     search = st.container()
-    with st.popover("Layout and marks", icon=":material/tune:", width="stretch", key="explore_look"):
+    with st.popover("More colors, layout", icon=":material/tune:", width="stretch", key="explore_look"):
+        more = st.container()
+        colours = [
+            (others if place else more).selectbox(
+                label,
+                choices,
+                index=min(place, len(choices) - 1),
+                key=key,
+                help=None if place else ABOUT,
+                format_func=columns.spoken_of,
+                bind="query-params",
+                persist_state="session",
+            )
+            for place, (label, key) in enumerate(MENUS[: int(count)])
+        ]
         projection, hexagons = layout_panel.layout_control(), _marks(shown.corpus)
         named_by = names_panel.control(shown.corpus, shown.rows)
     return Look(colours, projection, hexagons, named_by, search, st.container(key="explore_figures"))
+
+
+def _switch(choices: Sequence[str]) -> None:
+    """What the first map is mostly colored by, at one press; its menu has these and all others."""
+    key, (_, colour) = "explore_colour", MENUS[0]
+    diversity = columns.MARGINAL if columns.MARGINAL in choices else columns.CROWDING
+    names = {columns.SELECTED: "Selection", columns.QUALITY: "Quality", diversity: "Diversity"}
+    shown = st.session_state.get(colour, choices[0])
+    st.session_state[key] = shown if shown in names else None
+    st.segmented_control(
+        "Color of the map",
+        list(names),
+        key=key,
+        format_func=names.__getitem__,
+        # pressed again, what is on stays on
+        on_change=lambda: st.session_state.update({colour: st.session_state[key] or shown}),
+        label_visibility="collapsed",
+    )
 
 
 def _selected_by(shown: Shown) -> None:

@@ -85,10 +85,10 @@ def test_nothing_is_computed_twice(corpus, tmp_path, monkeypatch):
 def test_a_caption_says_how_much_is_kept_and_on_how_many_it_was_fitted():
     points = np.zeros((63_666, 2), np.float32)
     assert map_layout.reading("UMAP", Layout(points, 0.5, 60_000)) == (
-        "UMAP keeps 7.5 of each row's 15 nearest neighbors; cluster sizes and distances mean nothing"
+        "UMAP keeps 7.5 of 15 nearest neighbors; sizes and distances mean nothing"
     )
     sampled = map_layout.reading("t-SNE", Layout(points, 0.2, 10_000))
-    assert "fitted on 10,000 rows, with the others placed by their nearest fitted rows, keeps 3.0 of each" in sampled
+    assert "fitted on 10,000 rows, with the others placed by their nearest fitted rows, keeps 3.0 of 15" in sampled
     assert "mean nothing" in sampled
     assert map_layout.reading("PCA", None).startswith("PCA: it shows") and "keeps 1.5 of" in map_layout.reading(
         "PCA", Layout(points, 0.1, 60_000)

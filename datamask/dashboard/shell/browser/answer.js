@@ -3,7 +3,7 @@
 
 const BARS = new WeakMap();
 const LOW = -0.15; // where a meter begins: below 0, which is random
-const ROOM = 1 - LOW;
+const ROOM = 1 - LOW, ROOMY = 0.6; // from the last on, words of the best scores stand apart from those of random
 const MOVED = "datamask-lambda-moved";
 
 class AnswerBar {
@@ -55,10 +55,12 @@ class AnswerBar {
     const fill = make("i", share < 0 ? "fill below" : "fill", track);
     [fill.style.left, fill.style.right] = [place(Math.min(0, share)), `calc(100% - ${place(Math.max(0, share))})`];
     if (share >= 0) fill.style.background = color;
+    // what lies far below random has no place here: the sentence below says it
     ticks.forEach(({ share, words }, k) => {
-      const tick = make("i", `${k ? "best" : "random"} ${share < LOW ? "beyond" : "tick"}`, track, share < LOW ? "◂" : "");
-      tick.style.left = place(share);
+      if (share < LOW) return;
+      const tick = make("i", `${k ? "best" : "random"} tick`, track), roomy = !k || share > ROOMY;
       tick.title = words;
+      for (const part of [tick, make("small", "", track, roomy ? ["random", "best scores"][k] : "")]) part.style.left = place(share);
     });
   }
 }

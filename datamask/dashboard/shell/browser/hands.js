@@ -4,7 +4,8 @@ function listen(map, panel) {
   const { stage } = panel;
   const place = (event) => {
     const box = stage.getBoundingClientRect();
-    return [event.clientX - box.left - stage.clientLeft, event.clientY - box.top - stage.clientTop];
+    const x = event.clientX - box.left - stage.clientLeft, y = event.clientY - box.top - stage.clientTop;
+    return [(x * map.width) / stage.clientWidth, (y * map.height) / stage.clientHeight]; // a small one shows all of a large one
   };
   let start = null, last = null, far = 0, name = null;
   stage.onpointerdown = (event) => {

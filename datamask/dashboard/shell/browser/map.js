@@ -216,7 +216,7 @@ class LinkedMap {
     moved(this);
   }
 
-  // Beside each other; below each other where that draws larger maps into the same room.
+  // Two beside each other, or below each other where that draws larger maps into the same room; three as one and two.
   arrange() {
     const { filled } = this.data, n = this.panels.length, between = GAP * (n - 1);
     const [first] = this.panels;
@@ -224,11 +224,15 @@ class LinkedMap {
     const height = !this.full ? this.data.height : filled ? "100vh" : "calc(100vh - 90px)";
     first.stage.style.height = height;
     const [wide, high] = [this.grid.clientWidth, first.stage.clientHeight];
-    const stacked = filled && Math.min(wide, (high - between) / n) > Math.min((wide - between) / n, high);
+    const trio = filled && n === 3 && wide >= ONE_AT_A_TIME;
+    const stacked = filled && !trio && Math.min(wide, (high - between) / n) > Math.min((wide - between) / n, high);
     this.grid.classList.toggle("stacked", stacked);
+    this.grid.classList.toggle("trio", trio);
     this.front.arrange(!filled && !this.full && n > 1 && wide < ONE_AT_A_TIME);
-    for (const { stage } of this.panels)
-      stage.style.height = stacked ? `calc((${height} - ${between}px) / ${n})` : height;
+    this.panels.forEach(({ stage }, k) => {
+      const parts = stacked ? n : trio && k ? 2 : 1;
+      stage.style.height = `calc((${height} + 2px - ${GAP * (parts - 1)}px) / ${parts} - 2px)`; // each has two borders
+    });
   }
 
   resized() {
