@@ -34,6 +34,7 @@ from datamask.corpus import Corpus
 from datamask.dashboard.drawing import words
 from datamask.dashboard.drawing.signs import Sign
 from datamask.dashboard.shell import background
+from datamask.dashboard.shell.option_control import one_of
 from datamask.errors import DatamaskError
 
 SEVERAL, OTHER = "several", "other"
@@ -165,13 +166,10 @@ def _wanted(corpus: Corpus) -> Wanted:
             "**This corpus has no texts**, so a method is measured by how near its selection is to held-out rows. "
             "Add a text column to measure by text."
         )
-    kind = st.segmented_control(
+    kind = one_of(
         "Target",
-        list(FIRST),
-        default=SEVERAL,
-        required=True,
-        key=KIND,
-        format_func=FIRST.__getitem__,
+        FIRST,
+        KIND,
         persist_state="session",
         help="What your model should be good at: each value of a label column, rows or texts like given examples, or "
         "any text of the corpus.",
@@ -351,15 +349,12 @@ def _examples_form(readable: bool) -> tuple[str, list, str]:
         f"{LEAST_EXAMPLES:,} to {MOST_EXAMPLES:,} examples. One half scores the rows by similarity, the other "
         "half evaluates."
     )
-    source = st.segmented_control(
+    source = one_of(
         "Kind",
-        list(SOURCES) if readable else [name for name in SOURCES if name != "examples"],
-        default="ids",
-        required=True,
+        {name: said for name, said in SOURCES.items() if readable or name != "examples"},
         # remembered of a corpus with texts, it may be what is not offered here
-        key="ablation_source" if readable else "ablation_source_without_texts",
+        "ablation_source" if readable else "ablation_source_without_texts",
         persist_state="session",
-        format_func=SOURCES.__getitem__,
     )
     lines = f"At least {LEAST_EXAMPLES:,} lines. A file takes precedence over pasted text."
     uploads, pasted = _given("Example file", SOURCE_FILES[source], SOURCE_HELP[source], source, lines)

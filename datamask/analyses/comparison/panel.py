@@ -18,6 +18,7 @@ from datamask.dashboard.map.filters import Holding, Rows
 from datamask.dashboard.runs import listing
 from datamask.dashboard.runs.candidates import Refused
 from datamask.dashboard.shell import downloads, ordering, tables
+from datamask.dashboard.shell.option_control import one_of
 
 REFUSED_AT_ONCE = 50
 PAGE = 100
@@ -71,15 +72,8 @@ def other_of(entries: Sequence[Entry]) -> Entry:
     if st.session_state.get("compare_other", "B") not in others:
         # of a longer list of runs
         del st.session_state["compare_other"]
-    letter = st.segmented_control(
-        f"{words.plain(entries[0].label, 40)} against",
-        list(others),
-        default="B",
-        required=True,
-        key="compare_other",
-        format_func=lambda name: words.named(others[name].label, 60),
-        persist_state="session",
-    )
+    names = {name: words.named(entry.label, 60) for name, entry in others.items()}
+    letter = one_of(f"{words.plain(entries[0].label, 40)} against", names, "compare_other", persist_state="session")
     return others[letter]
 
 
@@ -88,15 +82,9 @@ def texts(entries: Sequence[Entry], corpus: Corpus) -> None:
     first, other = entries[0], other_of(entries)
     parts = comparison.masks(first.selected, other.selected)
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        kind = st.segmented_control(
-            f"{first.letter} to {other.letter}",
-            comparison.KINDS,
-            default="lost",
-            required=True,
-            key="compare_kind",
-            format_func=lambda name: f"{name.capitalize()} {int(parts[name].sum()):,}",
-            persist_state="session",
-        )
+        kinds = {name: f"{name.capitalize()} {int(parts[name].sum()):,}" for name in comparison.KINDS}
+        about = f"{first.letter} to {other.letter}"
+        kind = one_of(about, kinds, "compare_kind", default="lost", persist_state="session")
         search = st.text_input(
             "Search",
             key="compare_search",
@@ -188,12 +176,10 @@ def groups(entries: Sequence[Entry], corpus: Corpus, cache_dir: Path) -> None:
         )
         counted = SAMPLES
         if corpus.lengths is not None:
-            counted = st.segmented_control(
+            counted = one_of(
                 "Count",
                 (SAMPLES, TOKENS),
-                default=SAMPLES,
-                required=True,
-                key="compare_counted",
+                "compare_counted",
                 persist_state="session",
                 help="The unit of the columns *kept*, *lost* and *gained*. Shares always count rows.",
             )

@@ -10,6 +10,7 @@ from datamask.analyses.curves import chart, tables
 from datamask.analyses.curves.tables import MEASURES
 from datamask.dashboard.drawing import words
 from datamask.dashboard.shell import session
+from datamask.dashboard.shell.option_control import one_of
 from datamask.errors import DatamaskError
 from datamask.runs.store import Run
 
@@ -44,26 +45,9 @@ def _live(ids: list[str], states: list[str]) -> None:
 
 def _draw(runs: Sequence[Run]) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
-        measure = st.segmented_control(
-            "Value",
-            MEASURES,
-            default=MEASURES[0],
-            key="lines_measure",
-            required=True,
-            persist_state="session",
-            format_func=str.capitalize,
-            label_visibility="collapsed",
-        )
-        across = st.segmented_control(
-            "Along",
-            list(ALONG),
-            default="step",
-            key="lines_x",
-            required=True,
-            persist_state="session",
-            format_func=ALONG.__getitem__,
-            label_visibility="collapsed",
-        )
+        unlabeled = {"persist_state": "session", "label_visibility": "collapsed"}
+        measure = one_of("Value", MEASURES, "lines_measure", format_func=str.capitalize, **unlabeled)
+        across = one_of("Along", ALONG, "lines_x", default="step", **unlabeled)
         found = tables.lambdas(runs)
         weighed_at = None
         if measure == "joint" and len(found) > 1:

@@ -23,6 +23,7 @@ from datamask.dashboard.map.layers import Blank, Layer, Number
 from datamask.dashboard.map.scene import RunColumns
 from datamask.dashboard.shell import background, downloads, session, tables
 from datamask.dashboard.shell import view as views
+from datamask.dashboard.shell.option_control import one_of
 from datamask.dashboard.shell.plots import plot
 from datamask.evaluation.result import NO_RESULT
 from datamask.runs.store import Run
@@ -79,18 +80,10 @@ def layer(name: str, run: Run, columns: RunColumns, corpus: Corpus, cache_dir: P
 def show(entries: Sequence[Entry], runs: Sequence[Run], corpus: Corpus, cache_dir: Path) -> None:
     """Numbers, distribution and coin-flips of one of the compared runs."""
     labels = {entry.letter: entry for entry in entries}
-    letter = (
-        st.segmented_control(
-            "Stability of",
-            list(labels),
-            default="A",
-            required=True,
-            key="compare_agreement",
-            format_func=lambda name: words.named(labels[name].label, 60),
-        )
-        if len(labels) > 1 and st.session_state.get("compare_agreement", "A") in labels
-        else "A"
-    )
+    letter = "A"
+    if len(labels) > 1 and st.session_state.get("compare_agreement", "A") in labels:
+        names = {name: words.named(entry.label, 60) for name, entry in labels.items()}
+        letter = one_of("Stability of", names, "compare_agreement")
     entry, run = labels[letter], runs[list(labels).index(letter)]
     found = read(run, entry.selected, corpus, cache_dir)
     if found is None:

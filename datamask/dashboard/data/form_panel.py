@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import streamlit as st
 
-from datamask.config import TRANSFORMS, CorpusConfig, QualityColumn
+from datamask.config import CorpusConfig, QualityColumn
 from datamask.corpus import Inspection, inspect_inputs
 from datamask.corpus.readers import endings, formats
 from datamask.dashboard.data import browse_panel, demo, preparing_panel
@@ -25,6 +25,7 @@ from datamask.dashboard.data.inputs import (
 from datamask.dashboard.data.openings import Opening, opening_key, title_of
 from datamask.dashboard.drawing import words
 from datamask.dashboard.shell import code_field, option_control, session
+from datamask.dashboard.shell.option_control import one_of
 from datamask.errors import DatamaskError, InputError, Stopped
 from datamask.files import OutsideRoots
 from datamask.options import CORPUS_OPTIONS, InputPaths
@@ -72,16 +73,7 @@ def corpus_form(opening: Opening | None) -> Named | None:
         opening: what is open already: then opening another is no longer the first thing to do here.
     """
     weight: Weight = "secondary" if opening is not None and opening.ready else "primary"
-    place = st.segmented_control(
-        "Source",
-        list(PLACES),
-        default="sample",
-        key="corpus_place",
-        required=True,
-        format_func=PLACES.__getitem__,
-        help=HELP["place"],
-        width="stretch",
-    )
+    place = one_of("Source", PLACES, "corpus_place", help=HELP["place"], width="stretch")
     named = None
     if place == "sample":
         offer_sample(weight, opening)
@@ -342,13 +334,11 @@ def _quality(seen: Inspection) -> tuple[QualityColumn, ...]:
                 key=f"weight_{name}",
                 help="Multiplies the score before the scores are added.",
             )
-            transform = st.segmented_control(
+            transform = one_of(
                 f"Scale of {words.plain(name, 40)}",
-                TRANSFORMS,
+                TRANSFORM_WORDS,
+                f"transform_{name}",
                 default="z",
-                key=f"transform_{name}",
-                format_func=TRANSFORM_WORDS.__getitem__,
-                required=True,
                 help="Add scores of different scales as z-scores or ranks.",
             )
             columns.append(QualityColumn(name, float(weight), transform))

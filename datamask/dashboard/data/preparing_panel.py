@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -15,6 +15,7 @@ from datamask.dashboard.data import preparing
 from datamask.dashboard.data.inputs import confined_model
 from datamask.dashboard.drawing import words
 from datamask.dashboard.shell import background, session
+from datamask.dashboard.shell.option_control import one_of
 from datamask.errors import DatamaskError
 from datamask.work.worker import worker
 
@@ -53,32 +54,7 @@ def show(
         return
     with st.container(border=True):
         st.markdown("**These files have texts and no embeddings**")
-        text_column = st.selectbox(
-            "Text column",
-            columns,
-            index=columns.index(TEXT) if TEXT in columns else 0,
-            key="prepare_text",
-            help="Rows without text are skipped.",
-        )
-        kind = st.segmented_control(
-            "Embeddings by",
-            list(EMBEDDERS),
-            default="tfidf",
-            key="prepare_embedder",
-            required=True,
-            format_func=EMBEDDERS.__getitem__,
-            help=HELP["embedder"],
-            width="stretch",
-        )
-        model: Path | None = None
-        if kind == "model":
-            text = st.text_input(
-                "Model folder", key="prepare_model", help=HELP["model"], placeholder="/models/e5-small"
-            )
-            try:
-                model = confined_model(text.strip(), session.roots()) if text.strip() else None
-            except DatamaskError as error:
-                st.error(words.sentence(error), icon=":material/error:")
+        text_column, kind, model = _controls(columns)
         runs_dir = session.runs_dir()
         name = preparing.key(runs_dir, config, text_column, model)
         if background.under_way(name, background.Look(beneath=True)):
@@ -103,6 +79,26 @@ def show(
             disabled=kind == "model" and model is None,
             on_click=start,
         )
+
+
+def _controls(columns: Sequence[str]) -> tuple[str, str, Path | None]:
+    """The column of the texts, what embeds them, and the folder of the model, where one was named that can be read."""
+    text_column = st.selectbox(
+        "Text column",
+        columns,
+        index=columns.index(TEXT) if TEXT in columns else 0,
+        key="prepare_text",
+        help="Rows without text are skipped.",
+    )
+    kind = one_of("Embeddings by", EMBEDDERS, "prepare_embedder", help=HELP["embedder"], width="stretch")
+    model: Path | None = None
+    if kind == "model":
+        text = st.text_input("Model folder", key="prepare_model", help=HELP["model"], placeholder="/models/e5-small")
+        try:
+            model = confined_model(text.strip(), session.roots()) if text.strip() else None
+        except DatamaskError as error:
+            st.error(words.sentence(error), icon=":material/error:")
+    return text_column, kind, model
 
 
 def _open_made(name: str, open_corpus: Callable[[CorpusConfig], None]) -> None:

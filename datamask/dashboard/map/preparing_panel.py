@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import streamlit as st
-
 from datamask.corpus import Corpus
 from datamask.corpus.projections import DEFAULT, PROJECTIONS
 from datamask.dashboard.map import map_layout
+from datamask.dashboard.map.places import HEXAGONS_FROM
 from datamask.dashboard.runs import listing
 from datamask.dashboard.shell import background, session
+from datamask.dashboard.shell.option_control import KEPT, one_of
 from datamask.work.job import Job
 from datamask.work.worker import worker
 
@@ -18,16 +18,15 @@ from datamask.work.worker import worker
 def layout_control() -> str:
     """The control that chooses a projection; its name."""
     about = " ".join(kind.about for kind in PROJECTIONS.values())
-    return st.segmented_control(
-        "Layout",
-        list(PROJECTIONS),
-        default=DEFAULT,
-        required=True,
-        key="projection",
-        bind="query-params",
-        persist_state="session",
-        help=about,
-    )
+    projection: str = one_of("Layout", list(PROJECTIONS), "projection", default=DEFAULT, help=about, **KEPT)
+    return projection
+
+
+def marks_control(corpus: Corpus, about: str) -> bool:
+    """The choice between points and hexagons, told `about`; whether it is hexagons."""
+    usual = "hexagons" if len(corpus) > HEXAGONS_FROM else "points"
+    marks: str = one_of("Marks", ("points", "hexagons"), "marks", default=usual, help=about, **KEPT)
+    return marks == "hexagons"
 
 
 def begin(corpus: Corpus, cache_dir: Path, wanted: str, first: Job | None = None) -> bool:

@@ -1,4 +1,6 @@
-"""One option of a table as a control: a menu, a box to tick, a slider, a number or a text, by its kind."""
+"""One option of a table as a control: a menu, a box to tick, a slider, a number or a text, by its kind; and one of a
+few choices that are no option.
+"""
 
 from __future__ import annotations
 
@@ -54,6 +56,19 @@ def draw(
         return drawing.text_input(value=value or "", **about)
     slides = option.control is not None and option.control.slider
     return (drawing.slider if slides else drawing.number_input)(value=value, **about)
+
+
+def one_of(label: str, choices: Iterable[Any], key: str, **about: Any) -> Any:
+    """Draw a few choices beside each other; the chosen one, the first unless a `default` says another.
+
+    Args:
+        choices: where it is a mapping, from each to what the page calls it.
+        about: further arguments of the control.
+    """
+    named = {"format_func": choices.__getitem__} if isinstance(choices, Mapping) else {}
+    offered = list(choices)
+    about = {"default": offered[0], "required": True, **named, **about}
+    return st.segmented_control(label, offered, key=key, **about)
 
 
 def draw_in_pairs(

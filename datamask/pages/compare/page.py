@@ -8,6 +8,7 @@ from pathlib import Path
 import streamlit as st
 
 from datamask.analyses.comparison import choice_panel, panel
+from datamask.analyses.comparison.choice_panel import Compared
 from datamask.analyses.curves import panel as lines_panel
 from datamask.analyses.scoreboard import stability_panel
 from datamask.corpus import Corpus
@@ -18,9 +19,9 @@ from datamask.dashboard.map.canvas_map import Named
 from datamask.dashboard.map.ends import common_ends
 from datamask.dashboard.map.filters import Filters
 from datamask.dashboard.map.layers import Change, Layer, Selection
-from datamask.dashboard.map.places import HEXAGONS_FROM
 from datamask.dashboard.shell import session
 from datamask.dashboard.shell import view as views
+from datamask.dashboard.shell.option_control import KEPT, one_of
 from datamask.dashboard.workspace import preparing_panel
 from datamask.dashboard.workspace.current import Current
 from datamask.pages.evidence import page as evidence
@@ -44,48 +45,34 @@ def show(current: Current | None) -> None:
         current: what the page shows; it is compared with the runs where it is none itself.
     """
     chosen = choice_panel.choose(current)
-    corpus, compared, entries = chosen.corpus, chosen.runs, chosen.entries
-    cache_dir = session.store().cache_dir
-    first = entries[0]
-    panel.summary(entries, corpus.lengths)
+    panel.summary(chosen.entries, chosen.corpus.lengths)
+    _maps(chosen, current)
+    _below(chosen)
+    panel.draw_refused(chosen.refused)
+
+
+def _maps(chosen: Compared, current: Current | None) -> None:
+    """The maps, and below them how they are drawn."""
+    corpus, cache_dir = chosen.corpus, session.store().cache_dir
     drawing = st.container()
     with st.container(horizontal=True, gap="medium"):
-        panels = st.segmented_control(
+        panels = one_of(
             "Draw as",
             (CHANGES, SELECTED, AGREEMENT),
-            default=CHANGES,
-            required=True,
-            key="draw",
-            bind="query-params",
-            persist_state="session",
+            "draw",
+            **KEPT,
             help="Changes: rows gained and lost against A. Agreement: how *stable* each row is, from "
             "*Evidence › Stability*.",
         )
         wanted = layout_panel.layout_control()
-        marks = st.segmented_control(
-            "Marks",
-            ("points", "hexagons"),
-            required=True,
-            key="marks",
-            bind="query-params",
-            default="hexagons" if len(corpus) > HEXAGONS_FROM else "points",
-            persist_state="session",
-            help="A hexagon shows the selected share of its rows, or the share gained minus the share lost.",
+        hexagons = layout_panel.marks_control(
+            corpus, "A hexagon shows the selected share of its rows, or the share gained minus the share lost."
         )
         about = st.container()
-    layers: list[Layer] = [] if panels == AGREEMENT else [Selection(first.label, first.selected)]
-    if panels == AGREEMENT:  # which is measured of runs
-        layers = [stability_panel.share_layer(entry, run, corpus, cache_dir) for entry, run in zip(entries, compared)]
-    for entry in entries if panels != AGREEMENT else ():
-        if entry is not first:
-            if panels == SELECTED or len(entries) == 2:
-                layers.append(Selection(entry.label, entry.selected))
-            if panels == CHANGES:
-                layers.append(Change.between(f"{entry.label} against {first.letter}", first.selected, entry.selected))
-
     if current is not None:
         preparing_panel.begin_map(current, wanted, names_panel.WORDS)
-    ground = scene.ground(corpus, cache_dir, wanted, marks == "hexagons")
+    ground = scene.ground(corpus, cache_dir, wanted, hexagons)
+    layers = _layers(chosen, panels, cache_dir)
     with drawing:
         canvas_map.canvas_map(
             "compare_map",
@@ -103,17 +90,26 @@ def show(current: Current | None) -> None:
         st.caption(ground.caption, help=ground.places.caption)
         layout_panel.offer(corpus, cache_dir, wanted)
 
+
+def _layers(chosen: Compared, panels: str, cache_dir: Path) -> list[Layer]:
+    """What each map is colored by."""
+    first, *others = chosen.entries
+    if panels == AGREEMENT:  # which is measured of runs
+        pairs = zip(chosen.entries, chosen.runs)
+        return [stability_panel.share_layer(entry, run, chosen.corpus, cache_dir) for entry, run in pairs]
+    layers: list[Layer] = [Selection(first.label, first.selected)]
+    for entry in others:
+        if panels == SELECTED or not others[1:]:
+            layers.append(Selection(entry.label, entry.selected))
+        if panels == CHANGES:
+            layers.append(Change.between(f"{entry.label} against {first.letter}", first.selected, entry.selected))
+    return layers
+
+
+def _below(chosen: Compared) -> None:
+    """Rows, groups or curves, and the links to what else is said of runs."""
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
-        tab = st.segmented_control(
-            "Below the maps",
-            TABS,
-            default=TABS[0],
-            required=True,
-            key="compare_tab",
-            bind="query-params",
-            persist_state="session",
-            label_visibility="collapsed",
-        )
+        tab = one_of("Below the maps", TABS, "compare_tab", label_visibility="collapsed", **KEPT)
         for of_runs in evidence.OF_RUNS:
             link = {**views.now().address, evidence.TAB: of_runs}
             st.page_link(
@@ -125,9 +121,8 @@ def show(current: Current | None) -> None:
             )
     with st.container(key="compare_tab_panel"):
         if tab == "Rows":
-            panel.texts(entries, corpus)
+            panel.texts(chosen.entries, chosen.corpus)
         elif tab == "Groups":
-            panel.groups(entries, corpus, cache_dir)
+            panel.groups(chosen.entries, chosen.corpus, session.store().cache_dir)
         else:
-            st.fragment(lines_panel.show)(compared)
-    panel.draw_refused(chosen.refused)
+            st.fragment(lines_panel.show)(chosen.runs)

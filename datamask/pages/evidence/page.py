@@ -6,6 +6,7 @@ import streamlit as st
 
 from datamask.analyses.ablation import form_panel, panel
 from datamask.dashboard.shell import session
+from datamask.dashboard.shell.option_control import KEPT, one_of
 from datamask.dashboard.workspace.current import Current
 
 
@@ -51,16 +52,7 @@ def show(current: Current | None) -> None:
     Args:
         current: the current selection; None: no corpus is open.
     """
-    chosen = st.segmented_control(
-        "Evidence",
-        [HELPS, *OF_RUNS],
-        default=HELPS,
-        required=True,
-        key=TAB,
-        bind="query-params",
-        persist_state="session",
-        label_visibility="collapsed",
-    )
+    chosen = one_of("Evidence", [HELPS, *OF_RUNS], TAB, label_visibility="collapsed", **KEPT)
     if chosen == HELPS:
         ablation(current)
     else:

@@ -37,10 +37,11 @@ from datamask.dashboard.map import preparing_panel as layout_panel
 from datamask.dashboard.map.filters import Inside, Rows
 from datamask.dashboard.map.layers import constant
 from datamask.dashboard.map.marks import Seen
-from datamask.dashboard.map.places import HEXAGONS_FROM, MAX_POINTS
+from datamask.dashboard.map.places import MAX_POINTS
 from datamask.dashboard.runs import listing
 from datamask.dashboard.shell import chosen, ordering, session
 from datamask.dashboard.shell import view as views
+from datamask.dashboard.shell.option_control import KEPT, one_of
 from datamask.dashboard.workspace import preparing_panel
 from datamask.dashboard.workspace.current import Current
 from datamask.pages.map import colors, compared_panel, instrument, tradeoff_panel
@@ -64,6 +65,11 @@ ABOUT = (
 
 LIST_HEIGHT = 420
 """Pixels of the list below rows that are worth a look, which leave it no room of its own."""
+
+MARKS = (
+    f"A point is a row (at most {MAX_POINTS:,}, at random). A hexagon shows the selected share or the mean value of "
+    "its rows."
+)
 
 WELCOME = (
     "Choose which rows of a training corpus to keep. Drag the dot: right for better scores, up for more variety. "
@@ -203,16 +209,7 @@ def _rail(shown: Shown) -> Look:
             st.session_state.pop(key, None)
     tradeoff_panel.show(shown.current)
     with st.container(horizontal=True, vertical_alignment="bottom", horizontal_alignment="distribute", wrap=False):
-        count = st.segmented_control(
-            "Maps",
-            MAPS,
-            default=MAPS[0],
-            required=True,
-            key="maps",
-            bind="query-params",
-            persist_state="session",
-            help="Up to three maps, with the same zoom and position.",
-        )
+        count = one_of("Maps", MAPS, "maps", help="Up to three maps, with the same zoom and position.", **KEPT)
         instrument.fold_button()
     _selected_by(shown)
     # a place of its own: a control that moves is drawn anew, and loses the focus and what is being typed
@@ -232,12 +229,11 @@ def _rail(shown: Shown) -> Look:
                 key=key,
                 help=None if place else ABOUT,
                 format_func=columns.spoken_of,
-                bind="query-params",
-                persist_state="session",
+                **KEPT,
             )
             for place, (label, key) in enumerate(MENUS[: int(count)])
         ]
-        projection, hexagons = layout_panel.layout_control(), _marks(shown.corpus)
+        projection, hexagons = layout_panel.layout_control(), layout_panel.marks_control(shown.corpus, MARKS)
         named_by = names_panel.control(shown.corpus, shown.rows)
     return Look(colours, projection, hexagons, named_by, search, st.container(key="explore_figures"))
 
@@ -299,22 +295,6 @@ def _without_selection(shown: Shown) -> None:
         st.caption(
             f"**{words.named(refusal.name, 60)}** is not shown: {words.plain(refusal.reason, 300)}.{instead or ''}"
         )
-
-
-def _marks(corpus: Corpus) -> bool:
-    """The choice between points and hexagons; whether it is hexagons."""
-    marks = st.segmented_control(
-        "Marks",
-        ("points", "hexagons"),
-        default="hexagons" if len(corpus) > HEXAGONS_FROM else "points",
-        required=True,
-        key="marks",
-        bind="query-params",
-        persist_state="session",
-        help=f"A point is a row (at most {MAX_POINTS:,}, at random). A hexagon shows the selected share "
-        "or the mean value of its rows.",
-    )
-    return marks == "hexagons"
 
 
 def _map(shown: Shown, look: Look) -> Linked:
@@ -459,16 +439,7 @@ def _below(shown: Shown, linked: Linked) -> None:
     tabs = [*([DISTRIBUTIONS] if linked.others else []), *([GROUPS] if shown.selected is not None else [])]
     if not tabs:
         return
-    tab = st.segmented_control(
-        "Below the map",
-        tabs,
-        default=tabs[0],
-        required=True,
-        key=TAB,
-        bind="query-params",
-        persist_state="session",
-        label_visibility="collapsed",
-    )
+    tab = one_of("Below the map", tabs, TAB, label_visibility="collapsed", **KEPT)
     with st.container(key="explore_tab_panel"):
         if tab == GROUPS and shown.selected is not None:
             groups_panel.show(linked.view, shown.selected, session.store().cache_dir)

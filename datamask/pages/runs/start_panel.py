@@ -30,10 +30,39 @@ def start(workspace: Workspace, runs: Sequence[Run], form: RunForm) -> None:
         workspace: the view on the open corpus. runs: earlier runs on it, newest first, to estimate from.
         form: what the form says.
     """
-    opened, corpus = workspace.opened, workspace.corpus
     with st.container(gap="xxsmall"):
         steering_panel.listed(workspace, "**Rules**")
         steering_panel.refused(workspace.reason)
+    ready = _priced(workspace, runs, form)
+    learn = ready.get(form_panel.LEARN)
+    start_from = None if learn is None else warm_start(learn, runs, workspace.corpus.fingerprint)
+    before = next((run for run in runs if run.id == start_from), None)
+    if before is not None:
+        st.checkbox(
+            f"Continue from {words.named(listing.name_of(before), 60)}",
+            key=CONTINUE,
+            help="Learning masks starts where this run ended. It takes fewer steps, and its curve starts higher.",
+        )
+    columns = st.columns(2, gap="small")
+    for place, way, label, icon in (
+        (columns[0], form_panel.SOLVE, form.solver, ":material/bolt:"),
+        (columns[1], form_panel.LEARN, "Learn masks", ":material/school:"),
+    ):
+        with place:
+            st.button(
+                label,
+                key=KEYS[way],
+                icon=icon,
+                width="stretch",
+                disabled=way not in ready,
+                on_click=_start,
+                args=(workspace, runs, way, form.name),
+            )
+
+
+def _priced(workspace: Workspace, runs: Sequence[Run], form: RunForm) -> dict[str, SelectionConfig]:
+    """The ways that can be started with their settings, once what they cost was said."""
+    opened, corpus = workspace.opened, workspace.corpus
     ready: dict[str, SelectionConfig] = {}
     prices: dict[str, cost.Cost] = {}
     wrong: list[str] = []
@@ -60,30 +89,7 @@ def start(workspace: Workspace, runs: Sequence[Run], form: RunForm) -> None:
         solving = ready.get(form_panel.SOLVE)
         if solving is not None and (said := below_random.warning(corpus, solving, runs, session.store().cache_dir)):
             st.caption(f":material/warning: {said}")
-    learn = ready.get(form_panel.LEARN)
-    start_from = None if learn is None else warm_start(learn, runs, corpus.fingerprint)
-    before = next((run for run in runs if run.id == start_from), None)
-    if before is not None:
-        st.checkbox(
-            f"Continue from {words.named(listing.name_of(before), 60)}",
-            key=CONTINUE,
-            help="Learning masks starts where this run ended. It takes fewer steps, and its curve starts higher.",
-        )
-    columns = st.columns(2, gap="small")
-    for place, way, label, icon in (
-        (columns[0], form_panel.SOLVE, form.solver, ":material/bolt:"),
-        (columns[1], form_panel.LEARN, "Learn masks", ":material/school:"),
-    ):
-        with place:
-            st.button(
-                label,
-                key=KEYS[way],
-                icon=icon,
-                width="stretch",
-                disabled=way not in ready,
-                on_click=_start,
-                args=(workspace, runs, way, form.name),
-            )
+    return ready
 
 
 def _start(drawn: Workspace, runs: Sequence[Run], way: str, name: str) -> None:
