@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import streamlit as st
-
 from datamask.ablation.offer import Offer, offer
 from datamask.dashboard.drawing import words
 from datamask.dashboard.shell import session
@@ -22,10 +20,10 @@ def show(workspace: Workspace) -> None:
     """Draw the link."""
     offered = found(workspace)
     answer = {} if offered.result is None else {"answer": offered.result.question.key}
-    st.page_link(
+    views.page_link(
         "pages/evidence.py",
-        label=words.plain(offered.sentence, 120),
-        icon=":material/balance:",
-        query_params={**views.now().address, **answer},
+        words.plain(offered.sentence, 120),
+        ":material/balance:",
+        address={**views.now().address, **answer},
         width="content",
     )

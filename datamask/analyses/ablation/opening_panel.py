@@ -32,13 +32,7 @@ def actions(result: AblationResult) -> None:
                 on_click=_ask,
                 args=(safest.method.name, True),
             )
-        st.page_link(
-            "pages/data.py",
-            label="Bring more rows",
-            icon=":material/database:",
-            query_params=views.now().address,
-            width="content",
-        )
+        views.page_link("pages/data.py", "Bring more rows", ":material/database:", width="content")
         st.button(
             "Show examples of your target",
             key="ablation_show_examples",

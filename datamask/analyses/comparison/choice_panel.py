@@ -134,7 +134,7 @@ def _too_few(runs: Sequence[Run], names: Mapping[str, str], archived: int, neede
         else:
             st.write("Start one, or store the current selection with *Keep as run*.")
         address = views.now().address
-        st.page_link("pages/runs.py", label="Start a run", icon=":material/arrow_forward:", query_params=address)
+        views.page_link("pages/runs.py", "Start a run", address=address)
     if archived:
         st.caption(f"{archived:,} more are archived.")
         st.toggle("Show archived runs", key="compare_archived", persist_state="session")

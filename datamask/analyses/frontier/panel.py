@@ -184,9 +184,9 @@ def _of_spot(line: Line | None, spot: Spot, names: dict[str, str]) -> None:
             st.caption(proved)
         parameters = views.address_of_run(spot.run_id)
         with st.container(gap=None):
-            st.page_link("app.py", label="Show on the map", icon=":material/scatter_plot:", query_params=parameters)
-            st.page_link("pages/export.py", label="Export", icon=":material/download:", query_params=parameters)
-            st.page_link("pages/runs.py", label="Open the run", icon=":material/tune:", query_params=parameters)
+            views.page_link("app.py", "Show on the map", ":material/scatter_plot:", address=parameters)
+            views.page_link("pages/export.py", "Export", ":material/download:", address=parameters)
+            views.page_link("pages/runs.py", "Open the run", ":material/tune:", address=parameters)
 
 
 def _points(table: pd.DataFrame, spot: Spot | None) -> None:

@@ -57,14 +57,9 @@ def show(opening: Opening, corpus: Corpus) -> None:
         )
     with remarks:
         with st.container(gap=None):
-            st.page_link(
-                "pages/runs.py",
-                label="**Select from this corpus**",
-                icon=":material/arrow_forward:",
-                query_params=views.now().address,
-            )
+            views.page_link("pages/runs.py", "**Select from this corpus**")
             for script, label, icon in ONWARD:
-                st.page_link(script, label=label, icon=icon, query_params=views.now().address)
+                views.page_link(script, label, icon)
         st.markdown("**Notes**")
         _problems(corpus)
     st.markdown("**First rows**")

@@ -105,12 +105,7 @@ def show(entries: Sequence[Entry], runs: Sequence[Run], corpus: Corpus, cache_di
             f"selected row selects it again in {words.percent(found.repeated)} of cases. {letter} selects "
             f"{inside:,} of the {int(found.flips.sum()):,} unstable rows."
         )
-        st.page_link(
-            "pages/compare.py",
-            label="Show on the maps of Compare",
-            icon=":material/arrow_forward:",
-            query_params=views.now().address,
-        )
+        views.page_link("pages/compare.py", "Show on the maps of Compare")
     with picture:
         plot(
             agreement(found, entry.selected, dark=session.dark()),

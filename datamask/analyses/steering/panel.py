@@ -79,20 +79,9 @@ def _made(workspace: Workspace) -> None:
         return
     reason = workspace.reason
     listed(workspace)
-    st.page_link(
-        "pages/runs.py",
-        label="Start a run under these rules",
-        icon=":material/arrow_forward:",
-        query_params=views.now().address,
-        disabled=bool(reason),
-    )
+    views.page_link("pages/runs.py", "Start a run under these rules", disabled=bool(reason))
     if reason:
-        st.page_link(
-            "pages/runs.py",
-            label="Change the settings",
-            icon=":material/tune:",
-            query_params=views.now().address,
-        )
+        views.page_link("pages/runs.py", "Change the settings", ":material/tune:")
 
 
 def listed(workspace: Workspace, heading: str = "") -> None:

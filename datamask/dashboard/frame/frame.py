@@ -192,7 +192,7 @@ def _menu(question: str, about: str, heading: str, opening: Opening | None, know
 
 def _links(pages: Sequence[tuple[str, str, str]]) -> None:
     for script, label, icon in pages:
-        st.page_link(script, label=label, icon=icon, query_params=views.now().address, width="content")
+        views.page_link(script, label, icon, width="content")
 
 
 def _corpus(opening: Opening | None) -> None:
@@ -307,5 +307,5 @@ def _under_way(
         if beneath:
             text += f", {words.plain(beneath, 80)}"
         st.progress(min(max(share, 0.0), 1.0), text=text)
-        st.page_link(page, label="Watch", icon=":material/show_chart:", query_params=link, width="content")
+        views.page_link(page, "Watch", ":material/show_chart:", address=link, width="content")
         st.button("Stop", key=f"halt_{key}", icon=":material/stop:", type="tertiary", on_click=stop, args=args)

@@ -300,12 +300,7 @@ def draw_outside() -> None:
         sentence, named = st.session_state[_OUTSIDE]
         code_field.refuse(sentence, named, roots(), visitor(), runs_dir(), "allow_outside")
         if views.now().run:
-            st.page_link(
-                "pages/runs.py",
-                label="The run as stored in its folder",
-                icon=":material/arrow_forward:",
-                query_params=views.now().address,
-            )
+            views.page_link("pages/runs.py", "The run as stored in its folder")
         st.page_link("pages/data.py", label="Choose another corpus", icon=":material/arrow_forward:")
 
 

@@ -168,6 +168,23 @@ def address_of_run(run_id: str) -> dict[str, str]:
     return address_with(run=run_id, lamb=None, watched="")
 
 
+def page_link(
+    script: str,
+    label: str,
+    icon: str = ":material/arrow_forward:",
+    *,
+    address: dict[str, str] | None = None,
+    **about: Any,
+) -> None:
+    """Draw a link to a page that shows the view, or what an `address` names in its place.
+
+    Args:
+        about: further arguments of the link.
+    """
+    address = now().address if address is None else address
+    st.page_link(script, label=label, icon=icon, query_params=address, **about)
+
+
 def show_corpus(key: str) -> None:
     """Show another corpus, about which nothing was chosen yet."""
     st.session_state[_VIEW] = View(key)

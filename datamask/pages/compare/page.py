@@ -112,13 +112,7 @@ def _below(chosen: Compared) -> None:
         tab = one_of("Below the maps", TABS, "compare_tab", label_visibility="collapsed", **KEPT)
         for of_runs in evidence.OF_RUNS:
             link = {**views.now().address, evidence.TAB: of_runs}
-            st.page_link(
-                "pages/evidence.py",
-                label=of_runs,
-                icon=":material/arrow_forward:",
-                query_params=link,
-                width="content",
-            )
+            views.page_link("pages/evidence.py", of_runs, address=link, width="content")
     with st.container(key="compare_tab_panel"):
         if tab == "Rows":
             panel.texts(chosen.entries, chosen.corpus)

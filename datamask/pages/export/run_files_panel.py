@@ -43,7 +43,7 @@ def _empty(heading: str, text: str, link: str, address: dict[str, str]) -> None:
     with st.container(border=True):
         st.subheader(heading, anchor=False)
         st.write(text)
-        st.page_link("pages/runs.py", label=link, icon=":material/arrow_forward:", query_params=address)
+        views.page_link("pages/runs.py", link, address=address)
 
 
 def show(run: Run, shards: provenance.Shards) -> None:

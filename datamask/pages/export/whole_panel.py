@@ -197,13 +197,7 @@ def _shares(whole: Run, run: Run, corpus: Corpus) -> None:
     if sentence := outcome.certificate(whole):
         st.caption(words.plain(sentence, 600))
     if whole.id != run.id:
-        st.page_link(
-            "pages/export.py",
-            label="Export its ids",
-            icon=":material/arrow_forward:",
-            query_params=views.address_of_run(whole.id),
-            width="content",
-        )
+        views.page_link("pages/export.py", "Export its ids", address=views.address_of_run(whole.id), width="content")
     columns = [column.name for column in corpus.metadata_columns.values() if column.kind == "class"]
     if not columns:
         st.caption("No column divides the rows into groups.")

@@ -83,11 +83,10 @@ def show(now: Compared) -> None:
         f"**B** {words.named(second.label.partition(' · ')[2], 40)}"
     )
     comparison_panel.summary(now.entries, narrow=True)
-    st.page_link(
+    views.page_link(
         "pages/compare.py",
-        label="Maps, texts and groups of both",
-        icon=":material/arrow_forward:",
-        query_params=views.address_with(compared=tuple(entry.run_id for entry in now.entries if entry.run_id)),
+        "Maps, texts and groups of both",
+        address=views.address_with(compared=tuple(entry.run_id for entry in now.entries if entry.run_id)),
     )
 
 

@@ -284,12 +284,7 @@ def _without_selection(shown: Shown) -> None:
     """The way to a run where nothing is selected, and why the run of the address is not shown."""
     current, workspace = shown.current, shown.current.workspace
     if shown.selected is None and not (current.waits or current.under_way):
-        st.page_link(
-            "pages/runs.py",
-            label="Start a run to see its selection",
-            icon=":material/arrow_forward:",
-            query_params=views.now().address,
-        )
+        views.page_link("pages/runs.py", "Start a run to see its selection")
     for refusal in workspace.refused:
         instead = workspace.run and f" Shown instead: **{words.named(workspace.names[workspace.run.id], 60)}**."
         st.caption(

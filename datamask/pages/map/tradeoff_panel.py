@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import streamlit as st
-
 from datamask.dashboard.shell import view as views
 from datamask.dashboard.shell.components import component
 from datamask.dashboard.tradeoff import answers
@@ -12,11 +10,5 @@ from datamask.dashboard.workspace.current import Current
 
 def show(current: Current) -> None:
     """Draw it, under a link to the Frontier page. The map's slider tells it the solved λ and takes what is dragged."""
-    st.page_link(
-        "pages/frontier.py",
-        label="Trade-off",
-        icon=":material/show_chart:",
-        query_params=views.now().address,
-        width="content",
-    )
+    views.page_link("pages/frontier.py", "Trade-off", ":material/show_chart:", width="content")
     component("tradeoff", ("store", "tradeoff"))(key="map_tradeoff", data={"ticks": answers.ticks(current.units)})

@@ -244,11 +244,11 @@ def _actions(shown: Sequence[Run], listed: Sequence[Run]) -> None:
     active = any(run.status().active for run in shown)
     if several:
         st.caption(f"{len(shown):,} runs", width="content")
-        st.page_link(
+        views.page_link(
             "pages/compare.py",
-            label="Compare",
-            icon=":material/compare_arrows:",
-            query_params=views.address_with(compared=tuple(done)),
+            "Compare",
+            ":material/compare_arrows:",
+            address=views.address_with(compared=tuple(done)),
             disabled=len(done) < 2,
             width="content",
         )
