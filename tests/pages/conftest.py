@@ -19,6 +19,7 @@ from datamask.dashboard.data.openings import Opening, openings
 from datamask.dashboard.map import map_layout
 from datamask.dashboard.tradeoff import lambda_points
 from datamask.dashboard.workspace import files
+from datamask.runs.run_queue import run_queue
 from datamask.runs.store import RunStore
 from tests.making.runs import write_shard
 
@@ -51,6 +52,13 @@ def shard(tmp_path) -> Path:
     path = tmp_path / "shard.parquet"
     write_shard(path)
     return path
+
+
+@pytest.fixture
+def idle_queue(runs_dir):
+    """No job outlives its test."""
+    yield
+    run_queue(runs_dir).close(10)
 
 
 @pytest.fixture

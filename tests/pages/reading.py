@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -18,6 +19,7 @@ from datamask.dashboard.frame.frame import PAGES
 from datamask.dashboard.map import shared_view
 from datamask.dashboard.map.filters import Condition, Filters
 from datamask.dashboard.server.parcels import parcels as kept_parcels
+from datamask.runs.store import Run
 from tests.making.parcels import opened_parcel
 
 
@@ -95,6 +97,15 @@ def strip(app: AppTest) -> tuple[list[float], list[bool], list[float]]:
     own, *states = figure(app, "why_strip").data
     dots = sorted((lamb, dots.name == "in") for dots in states for lamb in dots.x if lamb is not None)
     return [lamb for lamb, _ in dots], [inside for _, inside in dots], list(own.x)
+
+
+def end_of(run: Run) -> str:
+    """The state of a run once it has ended."""
+    deadline = time.monotonic() + 240
+    while run.status().active:
+        assert time.monotonic() < deadline, "the run did not end"
+        time.sleep(0.05)
+    return run.status().state
 
 
 def view(app: AppTest, **parts: Any) -> AppTest:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import time
 from dataclasses import replace
 
 import numpy as np
@@ -23,6 +22,7 @@ from datamask.runs.forecast import forecast
 from datamask.work.context import Work
 from datamask.work.worker import worker
 from tests.making.derivable_runs import shard
+from tests.pages.reading import end_of
 from tests.pages.test_why import waited
 
 N, SAMPLE, LONG = 3000, 400, 240.0
@@ -110,11 +110,7 @@ def test_plan_run_stop_resume_and_the_shares_at_the_end(page, sample, store, fol
     monkeypatch.setenv("DATAMASK_RUNS_DIR", str(store.root))
     monkeypatch.setenv("DATAMASK_ROOTS", str(folder.parent))
     app.button(key="resume_whole").click().run()
-    deadline = time.monotonic() + LONG
-    while whole.status().active:
-        assert time.monotonic() < deadline, "the driver did not end"
-        time.sleep(0.1)
-    assert whole.status().state == "done", whole.status().error
+    assert end_of(whole) == "done", whole.status().error
 
     app = page("pages/export.py", corpus=opening.key, run=run.id)
     app.selectbox(key="whole_column").select("kind").run()

@@ -118,8 +118,9 @@ def test_the_code_is_asked_for_where_a_corpus_is_refused(page, runs_dir, elsewhe
     assert found.ready
 
 
-def test_a_link_to_no_corpus_is_one_sentence(page):
-    app = page(corpus="nothing-of-that-name")
+@pytest.mark.parametrize("key", ["nothing-of-that-name", "../../etc/passwd"])
+def test_a_link_to_no_corpus_is_one_sentence(page, key):
+    app = page(corpus=key)
     assert [warning.value for warning in app.warning] == [
         "This server has never opened the corpus of this link. Choose a corpus on the Data page."
     ]

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from datamask import catalogue
 from datamask.runs.run_queue import run_queue
 from tests.making.runs import finish_run
-from tests.pages.reading import view
+from tests.pages.reading import end_of, view
 
-RUNS, LONG = "pages/runs.py", 240.0
+RUNS = "pages/runs.py"
 FORM = ("lamb", "objective", "select_ratio")
 
 
@@ -55,10 +53,6 @@ def test_its_method_and_settings_are_in_the_address(page, opened, mapped):
     assert (app.number_input(key="reinforce_n_rollout").value, app.number_input(key="form_seed").value) == (32, 7)
 
 
-def test_without_a_run_it_starts_in_the_middle(page, opened, mapped):
-    assert form(page(RUNS, corpus=opened.key)) == (0.5, "facility", 0.3)
-
-
 def test_settings_of_a_run_that_were_copied_stay(page, opened, run):
     app = page(RUNS, corpus=opened.key, run=run.id)
     app.slider(key="form_lamb").set_value(0.2).run()
@@ -73,9 +67,6 @@ def test_a_run_of_the_form_does_not_change_what_is_chosen_for_the_next(page, ope
     app.button(key="start").click().run()
     (run,) = store.list()
     app.slider(key="form_lamb").set_value(0.9).run()
-    deadline = time.monotonic() + LONG
-    while run.status().active:
-        assert time.monotonic() < deadline, "the run did not end"
-        time.sleep(0.05)
+    end_of(run)
     run_queue(runs_dir).close(10)
     assert form(app.run()) == (0.9, "pairwise", 0.3)

@@ -191,8 +191,7 @@ def test_what_is_learned_anew_at_each_lambda_snaps_to_what_is_solved_and_says_so
     assert [point["lamb"] for point in sent["lambdas"]["points"]] == [point.answer.lamb for point in behind.solved[1]]
 
 
-@pytest.mark.parametrize("objective", ["pairwise", "facility"])
-@pytest.mark.parametrize("limits", ["rules", "tokens"])
+@pytest.mark.parametrize(("objective", "limits"), [("pairwise", "rules"), ("facility", "tokens")])
 def test_rules_and_tokens_of_the_run_hold_at_every_lambda(page, opened, store, mapped, tmp_path, objective, limits):
     corpus = opened.corpus
     worst, best = (np.argsort(corpus.quality)[rows] for rows in (slice(4), slice(-4, None)))

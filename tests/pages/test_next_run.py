@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import time
 from dataclasses import replace
 
 import numpy as np
@@ -14,20 +13,13 @@ from datamask.dashboard.map.filters import Among
 from datamask.dashboard.runs import listing
 from datamask.dashboard.tradeoff import live, spots
 from datamask.dashboard.workspace import keeping
-from datamask.runs.run_queue import RunQueue, run_queue
+from datamask.runs.run_queue import RunQueue
 from tests.making.runs import finish_run
-from tests.pages.reading import brush, captions, menu, titles, view
+from tests.pages.reading import brush, captions, end_of, menu, titles, view
 
 LONG = 240.0
 
-pytestmark = pytest.mark.usefixtures("live_of_its_own")
-
-
-@pytest.fixture(autouse=True)
-def idle_queue(runs_dir):
-    """No job outlives its test."""
-    yield
-    run_queue(runs_dir).close(10)
+pytestmark = pytest.mark.usefixtures("live_of_its_own", "idle_queue")
 
 
 def kept(app, opened, store):
@@ -40,10 +32,7 @@ def kept(app, opened, store):
     app.button(key="answer_keep").click().run()
     assert not app.exception, app.exception[0].message
     (run,) = [run for run in store.list() if run.id not in before]
-    deadline = time.monotonic() + LONG
-    while run.status().active:
-        assert time.monotonic() < deadline, "the run did not end"
-        time.sleep(0.05)
+    end_of(run)
     app.run()
     assert not app.exception, app.exception[0].message
     return run
@@ -137,9 +126,8 @@ def test_a_run_that_ends_before_the_page_lists_it_is_shown(page, opened, store, 
     listed = listing.running
 
     def running(*args, **options):
-        deadline = time.monotonic() + LONG
-        while any(run.status().active for run in store.list()) and time.monotonic() < deadline:
-            time.sleep(0.05)
+        for run in store.list():
+            end_of(run)
         return listed(*args, **options)
 
     monkeypatch.setattr(listing, "running", running)

@@ -7,7 +7,6 @@ import json
 import math
 import os
 import re
-import time
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +23,6 @@ from datamask.dashboard.map import map_layout
 from datamask.dashboard.tradeoff import live
 from datamask.runs.execute import execute
 from datamask.work.context import Work
-from datamask.work.worker import worker
 from tests.making.runs import write_shard
 from tests.pages.reading import (
     answer,
@@ -38,6 +36,7 @@ from tests.pages.reading import (
     titles,
     waterfall,
 )
+from tests.pages.test_why import waited
 
 LAMBDAS = (0.2, 0.5, 0.8)
 RATIO = 0.3
@@ -217,18 +216,6 @@ def facets(app, place: int = 0) -> dict[str, dict]:
     return {facet["name"]: facet for facet in groups[place]}
 
 
-def after(app, prefix: str):
-    """The page once the job whose key begins like that has ended."""
-    deadline = time.monotonic() + LONG
-    while time.monotonic() < deadline:
-        jobs = [job for key, job in worker()._jobs.items() if key.startswith(prefix)]
-        if jobs and all(job.ended for job in jobs):
-            assert jobs[-1].state == "done", jobs[-1].error
-            return app.run()
-        time.sleep(0.05)
-    raise AssertionError(f"no job {prefix} ended")
-
-
 def test_data_says_of_the_corpus_what_the_shards_hold(page, opening, disk):
     app = page("pages/data.py", corpus=opening.key)
     numbers, said = metrics(app), words_of(app)
@@ -236,6 +223,7 @@ def test_data_says_of_the_corpus_what_the_shards_hold(page, opening, disk):
     assert f"240 of {disk.read} rows · {disk.x.shape[1]} dimensions" in said and len(disk.ids) == 240
     (reasons,) = [table.value for table in app.dataframe if "problem" in table.value]
     assert f"{disk.read:,} rows of 2 files" in said and reasons["rows"].tolist() == [disk.read - len(disk.ids)]
+    assert app.get("plotly_chart") and opening.corpus.fingerprint[:12] in said
     # 4, 5: tokens, and near-copies at a cosine of 0.95 or above
     tokens = int(disk.tokens.sum())
     assert numbers["Tokens"] == f"{tokens / 1000:.3g} k"
@@ -315,7 +303,7 @@ def test_why_a_sample_is_out_and_where_it_changes_sides(page, opening, disk, mad
     # one that no other lambda between leaves open, by the relaxation
     row = int(np.flatnonzero(~low & high)[0])
     run = disk.runs / made[0.5]
-    app = after(page(corpus=opening.key, run=made[0.5], sample=disk.ids[row]), f"why {run} {row} ")
+    app, _ = waited(page(corpus=opening.key, run=made[0.5], sample=disk.ids[row]), f"why {run} {row} ")
     # the crowding among the members, and the score that follows, raw
     crowding = disk.cosines[:, mask].sum(axis=1) - mask
     per_pair = 2 / (disk.size * (disk.size - 1))
@@ -339,7 +327,8 @@ def test_why_a_sample_is_out_and_where_it_changes_sides(page, opening, disk, mad
     assert strip(app)[1] == [bool(low[row]), bool(mask[row]), bool(high[row])]
     # where it changes sides: near where the relaxation has more than half of it
     app.button(key="flip").click().run()
-    app = after(app, f"flip {run} {row}")
+    app, job = waited(app, f"flip {run} {row}")
+    assert job.state == "done", job.error
     flip = float(re.search(r"flips at λ ([0-9.]+): not selected just below, selected", words_of(app))[1])
     below, above = 0.0, 1.0
     while above - below > 1e-3:

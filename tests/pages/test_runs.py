@@ -10,21 +10,15 @@ import pytest
 
 from datamask.analyses.curves.tables import SUBSET
 from datamask.config import CorpusConfig, RunConfig
-from datamask.runs.run_queue import run_queue
 from tests.making.runs import finish_run
 from tests.pages.reading import follow, runs_table, tick, ticked
+
+pytestmark = pytest.mark.usefixtures("idle_queue")
 
 
 def said(app) -> str:
     kinds = ("markdown", "caption", "error", "warning", "info")
     return " ".join(element.value for kind in kinds for element in app.get(kind)).replace("\u00a0", " ")
-
-
-@pytest.fixture(autouse=True)
-def idle_queue(runs_dir):
-    """No job outlives its test."""
-    yield
-    run_queue(runs_dir).close(10)
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 
 import numpy as np
@@ -13,18 +12,10 @@ from datamask.analyses.frontier import tables as frontier
 from datamask.api import select
 from datamask.dashboard.map.filters import Among, Between
 from datamask.dashboard.runs import outcome, provenance
-from datamask.runs.run_queue import run_queue
 from tests.making.runs import finish_run
-from tests.pages.reading import brush, view
+from tests.pages.reading import brush, end_of, view
 
-PATIENCE = 240
-
-
-@pytest.fixture(autouse=True)
-def idle_queue(runs_dir):
-    """No job outlives its test."""
-    yield
-    run_queue(runs_dir).close(10)
+pytestmark = pytest.mark.usefixtures("idle_queue")
 
 
 def searched(app, text):
@@ -42,10 +33,7 @@ def started(app, store):
     app.button(key="start").click().run()
     assert not app.exception and not app.error, [error.value for error in app.error]
     run = store.get(app.query_params["watch"])
-    deadline = time.monotonic() + PATIENCE
-    while run.status().active and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert run.status().state == "done", run.status().error
+    assert end_of(run) == "done", run.status().error
     return run
 
 

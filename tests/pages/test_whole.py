@@ -45,14 +45,13 @@ def test_its_page_has_the_numbers_of_all_rows_and_says_what_is_drawn(page, whole
     assert "No selection of 750 rows" in outcome.certificate(run)
 
 
-@pytest.mark.parametrize("script", ["app.py", "pages/compare.py", "pages/frontier.py", "pages/export.py"])
-def test_the_other_pages_open_it(page, whole, script):
+def test_the_other_pages_open_it(page, whole):
     run, opening = whole
-    app = page(script, corpus=opening.key, run=run.id)
-    assert not app.error
-    if script == "pages/export.py":
-        tables = " ".join(str(value) for table in app.dataframe for value in table.value.to_numpy().ravel())
-        assert "out of core; the map shows a uniform sample" in tables + _text(app)
+    for script in ("app.py", "pages/compare.py", "pages/frontier.py", "pages/export.py"):
+        app = page(script, corpus=opening.key, run=run.id)
+        assert not app.error, script
+    tables = " ".join(str(value) for table in app.dataframe for value in table.value.to_numpy().ravel())
+    assert "out of core; the map shows a uniform sample" in tables + _text(app)
 
 
 def test_it_belongs_to_its_sample_and_its_corpus_is_opened_as_that(whole):
