@@ -129,7 +129,7 @@ class EstimatorEntry:
         return "n_rollout" in self.defaults
 
 
-_CORRELATED = "it makes the members' feature dimensions {} correlated than {} of the corpus would"
+_CORRELATED = "it makes the feature dimensions of the selected rows {} correlated than {} of the corpus would"
 
 OBJECTIVES: tuple[ObjectiveEntry, ...] = (
     ObjectiveEntry(
@@ -191,7 +191,7 @@ OBJECTIVES: tuple[ObjectiveEntry, ...] = (
         leading=COMPONENTS,
         live="slow",
         effort=0.2,
-        comparison="the members point its way {} than that of {} of the corpus",
+        comparison="the selected rows point its way {} than that of {} of the corpus",
         unit="Entropy",
     ),
     ObjectiveEntry(
@@ -233,7 +233,7 @@ ESTIMATORS: tuple[EstimatorEntry, ...] = (
     EstimatorEntry(
         "relaxed",
         "datamask.learning.relaxed:relaxed",
-        "Relaxed (no masks)",
+        "Solve",
         "It takes seconds and reports a gap.",
         weighs=True,
         warm=True,

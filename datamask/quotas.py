@@ -106,15 +106,15 @@ def check_rules(groups: Groups, pinned: np.ndarray, given: np.ndarray, size: int
     fixed_counts = np.bincount(group[pinned], minlength=len(names)) - had
     for name, low, high, has, fixed in zip(names, lows, highs, there, fixed_counts):
         if low > has:
-            raise OptionError(f"--quota: {name} must have at least {low:,} members, but {has:,} may be selected")
+            raise OptionError(f"--quota: {name} must have at least {low:,} rows, but {has:,} may be selected")
         if fixed > high:
-            raise OptionError(f"--quota: {name} may have at most {high:,} members, but {fixed:,} are pinned")
+            raise OptionError(f"--quota: {name} may have at most {high:,} rows, but {fixed:,} are pinned")
         if low > high:
-            raise OptionError(f"--quota: {name} must have at least {low:,} and at most {high:,} members")
+            raise OptionError(f"--quota: {name} must have at least {low:,} and at most {high:,} rows")
     least = int(np.maximum(lows, fixed_counts).sum())
     most = int(np.minimum(highs, there).sum())
     if not least <= size <= most:
         raise OptionError(
-            f"--quota and --pin allow from {least:,} to {most:,} members together, but {size:,} are "
+            f"--quota and --pin allow from {least:,} to {most:,} rows together, but {size:,} are "
             "to be selected; loosen a quota or change --select_ratio"
         )

@@ -61,7 +61,7 @@ def recipe(options: argparse.Namespace) -> int:
             )
         elif not from_file:
             print_text(
-                f"Of {learned['rows']:,} rows it keeps {learned['kept']:,} ({percent(learned['share_kept'])} of the "
+                f"Of {learned['rows']:,} rows it selects {learned['kept']:,} ({percent(learned['share_kept'])} of the "
                 f"{made.of}); {learned['otherwise']:,} come out otherwise than in the run."
             )
         print_text("\n".join(path for path in outputs if path is not None))
@@ -148,7 +148,7 @@ def _applied_text(summary: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
     ]
     if ratio is not None:
         off = abs(summary["share_kept"] - ratio)
-        why = "" if off <= TOLERANCE else "; rows of one score are kept or left out together"
+        why = "" if off <= TOLERANCE else "; rows of one score are selected or left out together"
         lines.append(f"Asked for {100 * ratio:g} %: off by {100 * off:.2g} % of the {summary['of']}{why}.")
     elif isinstance(value := facts.get("value"), (int, float)):
         bound = facts.get("upper_bound")

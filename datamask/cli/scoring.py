@@ -79,7 +79,7 @@ def score(options: argparse.Namespace) -> int:
         print_text(score_text(entry))
     for pair in report["overlaps"]:
         print_text(
-            f"{pair['a']} and {pair['b']} share {pair['shared']:,} samples: overlap {pair['overlap']:.3f}, by chance "
+            f"{pair['a']} and {pair['b']} share {pair['shared']:,} rows: overlap {pair['overlap']:.3f}, by chance "
             f"{pair['chance']:.3f}"
         )
     if board is not None:

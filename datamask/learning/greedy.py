@@ -118,7 +118,7 @@ class Greedy(Estimator):
             return f"all {self.problem.size:,} picks made"
         if state.quiet:
             return (
-                f"ended after {state.step:,} of {self.problem.size:,} picks: what another sample would add is no "
+                f"ended after {state.step:,} of {self.problem.size:,} picks: what another row would add is no "
                 "finite number; the rest is filled up by the hash that breaks ties"
             )
         return None

@@ -181,16 +181,16 @@ def _notes(learned: LearningSelection, facts: dict[str, Any]) -> tuple[str, ...]
     if config.collapse != "none":
         named = duplicates_named(config.collapse, learned.corpus.provenance.columns)
         notes.append(
-            f"The run kept the best row of {named}. The rule looks at one row at a time and keeps their "
+            f"The run selected the best row of {named}. The rule looks at one row at a time and selects their "
             "duplicates too. Remove them before or after."
         )
     if config.prune > 0:
-        notes.append("Rows with lower quality than the pruned rows are not kept.")
+        notes.append("Rows with lower quality than the pruned rows are not selected.")
     if config.quotas:
         notes.append("Quotas became a threshold for each group. On other rows the share of a group is no longer exact.")
     if facts["pinned"] or facts["left_out"]:
         notes.append(
-            f"{facts['pinned']:,} pinned ids are kept and {facts['left_out']:,} banned or given ids are not, "
+            f"{facts['pinned']:,} pinned ids are selected and {facts['left_out']:,} banned or given ids are not, "
             "whatever their score."
         )
     return tuple(notes)

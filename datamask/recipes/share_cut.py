@@ -177,12 +177,12 @@ def _counted(judge: Judge, edges: np.ndarray, work: Work) -> Histogram:
         tally.in_threads(task, len(shards))
     if not total.low < total.high:
         raise InputError(
-            f"no threshold tells the {total.rows:,} valid rows apart: all that can be kept have the same score under "
-            "this recipe; apply it without --select_ratio, or make another one"
+            f"no threshold tells the {total.rows:,} valid rows apart: all that can be selected have the same score "
+            "under this recipe; apply it without --select_ratio, or make another one"
         )
     if not total.amounts.any():
         raise InputError(
-            "the rows that can be kept have no tokens, so no share of the tokens can be kept; "
+            "the rows that can be selected have no tokens, so no share of the tokens can be selected; "
             "apply it without --select_ratio"
         )
     return total

@@ -70,7 +70,7 @@ def duckdb_sql(recipe: Recipe, table: str = TABLE) -> str:
     run = recipe.learned.get("run")
     of_run = "" if run is None else f"Run {json.dumps(run)}. "
     return (
-        f"-- The rows that a datamask recipe keeps ({objective}, lambda {recipe.lamb:g}).\n"
+        f"-- The rows that a datamask recipe selects ({objective}, lambda {recipe.lamb:g}).\n"
         f"-- {of_run}For DuckDB; before it, for instance:\n"
         f"-- CREATE VIEW {TABLE} AS SELECT * FROM read_parquet('path/*.parquet');\n"
         f"WITH datamask_columns AS (\n  SELECT\n    {taken}\n  FROM {table}\n),\n"

@@ -62,7 +62,7 @@ def weights_words(path: str | Path, table: pa.Table) -> str:
     totals = json.loads(table.schema.metadata[b"weights"])
     tokens = f", {totals['repeat_tokens']:,.0f} tokens" if "repeat_tokens" in totals else ""
     return (
-        f"{path}: weights of {table.num_rows:,} samples, in sum {totals['weight']:,.2f}; to be repeated "
+        f"{path}: weights of {table.num_rows:,} rows, in sum {totals['weight']:,.2f}; to be repeated "
         f"{totals['repeat']:,} times in all{tokens}"
     )
 

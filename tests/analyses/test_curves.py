@@ -223,7 +223,7 @@ def test_turns_and_warm_starts_are_marked_where_they_are(tmp_path):
         ["warm", 1, tables.GOES_ON],
         ["warm", 4, "bound begins"],
     ]
-    assert chart.notes(both) == ["▲ local search begins, ■ bound begins, ✚ continues from another run."]
+    assert chart.notes(both) == ["▲ local search, ■ bound, ✚ continues from another run."]
     assert tables.curve(warm).of(TURN)[["step", "value"]].to_numpy().tolist() == [[1, 0.55], [4, 0.65]]
     named = {f"{name} begins" for _, name in phases.SIGNS} | {f"{phases.SOLVING} begins", tables.GOES_ON}
     assert named == set(chart.TURNS), "a turn without a mark would not be drawn"

@@ -52,7 +52,7 @@ def test_parts_add_up_and_the_threshold_cuts_s_samples(pool, objective):
         assert sum(part.value for part in told.parts) == pytest.approx(told.score - told.threshold, abs=1e-12)
         assert [part.name for part in told.parts[:2]] == ["average row", "quality"]
         assert told.selected == mask[told.row] and told.state == ("selected" if told.selected else "not selected")
-        assert told.sentence.startswith("Kept: " if told.selected else "Left out: ")
+        assert told.sentence.startswith("Selected: " if told.selected else "Left out: ")
         assert told.margin * explainer.sd == pytest.approx(told.score - told.threshold)
 
 
@@ -90,8 +90,8 @@ def test_facility_counts_the_rows_only_a_member_covers_and_those_another_would(p
     assert told.score == pytest.approx(weight * gain.sum() / len(x), rel=1e-5)
     for one in explainer.explain(members):
         others = (owner == one.row).sum() > (owner[one.row] == one.row)
-        assert not others or "no other sample relies" not in one.sentence
-        assert others or "closest member for" not in one.sentence
+        assert not others or "no other row relies" not in one.sentence
+        assert others or "closest selected row for" not in one.sentence
     shown = told.witnesses["facility"]
     assert [w.kind for w in shown] == ["covers"] * len(shown)
     assert member not in [w.row for w in shown]

@@ -59,7 +59,7 @@ def test_a_series_is_of_runs_that_differ_in_one_setting_alone(made):
     quality = table[table.term == "quality"]
     assert quality["value"].tolist() == [0.1, 0.3, 0.5]
     assert quality["share"].tolist() == pytest.approx([90, 70, 50]) and (quality["n"] == 1).all()
-    assert one.label == "Pair-wise similarity, λ 0.5, Relaxed"
+    assert one.label == "Pair-wise similarity, λ 0.5, Solve"
     # the same runs along another setting
     (other,) = stored(made, "lamb")
     assert [level.value for level in other.levels] == [0.5, 0.6]

@@ -30,7 +30,7 @@ def test_the_address_names_the_run_when_it_ends_and_a_reload_shows_it_again(tmp_
     with served(tmp_path, DATAMASK_ROOTS=str(tmp_path)) as address:
         page.goto(f"{address}/runs?corpus={opening.key}")
         page.get_by_role("button", name="Solve", exact=True).click()
-        done = page.get_by_text(re.compile(r"·\s+done"))
+        done = page.locator("[data-testid=stCaptionContainer]").filter(has_text=re.compile("of the rows")).last
         expect(done).not_to_contain_text("another one", timeout=LONG)
         run = next(run for run in store.list() if run.config.name != "another one")
         expect(done).to_contain_text(run.config.name, timeout=LONG)

@@ -91,7 +91,7 @@ def test_quotas_are_shares_of_the_new_rows(tmp_path):
             quotas=(Quota("kind", "1", low, high),),
         )
         assert (kinds[found.rows] == "1").mean() == low
-    with pytest.raises(OptionError, match=r"kind=1 must have at least 6 members, but \d may"):
+    with pytest.raises(OptionError, match=r"kind=1 must have at least 6 rows, but \d may"):
         select(corpus, objective="pairwise", select_ratio=6 / N, given=path, quotas=(Quota("kind", "1", 1.0, 1.0),))
 
 

@@ -127,7 +127,7 @@ def test_the_shares_that_are_reported_rise_to_the_end(tmp_path):
     solved(scratch_of(tmp_path, features, quality), config_of(lamb=0.4), size=60, work=work, block_rows=200)
     shares = [share for share, _ in seen]
     assert shares == sorted(shares) and shares[0] == 0.0 and 0.9 < shares[-1] <= 1.0
-    assert seen[0][1] == "Cells of a sample" and seen[-1][1] == "What the members cover"
+    assert seen[0][1] == "Cells of a sample" and seen[-1][1] == "What the selected rows cover"
     assert [what for _, what in seen if what.startswith("Lists: ")][-1] == "Lists: 3 of 3"
 
 

@@ -57,7 +57,7 @@ def test_defaults_are_the_catalogues_and_everything_is_explained(page, opened, e
     assert app.title[0].value == "Runs"
     assert key(app, "slider", "lamb").value == 0.5 and key(app, "number_input", "select_ratio").value == 0.3
     assert key(app, "selectbox", "estimator").value == "auto"
-    assert "Automatic uses Relaxed (no masks)" in said(app)
+    assert "Automatic uses Solve" in said(app)
     assert key(app, "number_input", "n_epochs", "relaxed").value == catalogue.estimator("relaxed").defaults["n_epochs"]
     for name, value in catalogue.estimator("counterfactual").defaults.items():
         kind = "selectbox" if isinstance(value, str) else "number_input"
@@ -199,7 +199,7 @@ def test_start_learns_for_real_and_shows_the_outcome(page, opened, store, runs_d
     told = answer(app)["answer"]
     assert told["meters"][0]["words"].startswith(f"{100 * shares['quality']:.0f}".replace("-", "−"))
     assert told["size"].startswith("72 of 240 rows")
-    assert app.get("vega_lite_chart") and "their spread" in said(app)
+    assert app.get("vega_lite_chart") and "mean and spread" in said(app)
     assert learning(run) and words.plain(learning(run)) in [fold.label for fold in app.expander]
     assert "*bold*" not in said(app).replace("\\*bold\\*", "")
     explained(app, 15)

@@ -148,7 +148,7 @@ def test_rules_are_held_against_the_problem_of_the_view(page, opened, store, map
     app.selectbox(key="quota_value_source_0").set_value("code").run()
     app.number_input(key="quota_low_code").set_value(50.0).run()
     app.button(key="rule_quota").click().run()
-    assert "must have at least 36 members, but 0 may be selected" in said_impossible(app)
+    assert "must have at least 36 rows, but 0 may be selected" in said_impossible(app)
     view(app, problem=replace(problem, budget=2000.0))
     assert "is a share of the rows" in said_impossible(app)
 

@@ -19,13 +19,13 @@ DASHES = ([1, 0], [7, 3], [2, 2], [9, 3, 2, 3])
 """One per line, so that they differ without their colors."""
 
 TURNS = {
-    f"{SWAPS} begins": ("triangle-up", "▲ local search begins"),
-    f"{BOUND} begins": ("square", "■ bound begins"),
+    f"{SWAPS} begins": ("triangle-up", "▲ local search"),
+    f"{BOUND} begins": ("square", "■ bound"),
     GOES_ON: ("cross", f"✚ {GOES_ON}"),
-    f"{PICKING} begins": ("triangle-down", "▼ picks begin"),
-    f"{PASSES} begins": ("triangle-right", "▶ passes over all rows begin"),
-    f"{LEARNING} begins": ("circle", "● mask learning begins"),
-    f"{SOLVING} begins": ("triangle-left", "◀ solver begins"),
+    f"{PICKING} begins": ("triangle-down", "▼ picks"),
+    f"{PASSES} begins": ("triangle-right", "▶ passes over all rows"),
+    f"{LEARNING} begins": ("circle", "● mask learning"),
+    f"{SOLVING} begins": ("triangle-left", "◀ solver"),
 }
 """What happens along a curve, with its mark and what the caption says of it."""
 
@@ -120,7 +120,7 @@ def notes(shown: Curves) -> list[str]:
     """What the marks of a chart mean, and what lies too far off to be drawn, in sentences."""
     turns = shown.of(TURN)["note"].tolist()
     marks = [words for note, (_, words) in TURNS.items() if note in turns]
-    marks += [f"◆ the {FINAL}"] if len(shown.of(END)) else []
+    marks += [f"◆ {FINAL}"] if len(shown.of(END)) else []
     said = [f"{', '.join(marks)}."] if marks else []
     return [*said, *([f"Not drawn: {', '.join(shown.far)}."] if shown.far else [])]
 

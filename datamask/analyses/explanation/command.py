@@ -54,7 +54,7 @@ def explain(options: argparse.Namespace) -> int:
         explanations: list[Explanation] = []
         for part in _parts(rows):
             explanations += explainer.explain(part, poll=work.poll)
-            work.report(0.5 + 0.5 * len(explanations) / len(rows), f"{len(explanations):,} of {len(rows):,} samples")
+            work.report(0.5 + 0.5 * len(explanations) / len(rows), f"{len(explanations):,} of {len(rows):,} rows")
     if output is not None:
         _write(explanations, corpus, output)
     if options.json:
@@ -73,7 +73,7 @@ def explain(options: argparse.Namespace) -> int:
         print_text(f"{len(explanations):,} explanations: {output}")
     if explainer.exceptions:
         say(
-            f"{explainer.exceptions:,} of {len(corpus):,} samples lie on the other side of the threshold than their "
+            f"{explainer.exceptions:,} of {len(corpus):,} rows lie on the other side of the threshold than their "
             "score says: the learner stopped, rounded or swapped there"
         )
     return DONE

@@ -23,7 +23,7 @@ def sentence(run: Run) -> str:
     """
     result = run.status().result or NO_RESULT
     selected, n, tokens = result.size.selected or 0, result.size.n or 0, result.size.tokens
-    text = f"The run keeps {words.count(selected)} of {words.count(n)} rows"
+    text = f"The run selects {words.count(selected)} of {words.count(n)} rows"
     if n:
         text += f" ({words.percent(selected / n, 1)}"
         text += f", {words.count(tokens)} tokens)" if tokens else ")"

@@ -72,11 +72,11 @@ def summary(kept: Kept, results: Sequence[AblationResult]) -> list[str]:
 
 def _rows(kept: Kept) -> str:
     if not kept.selected or not kept.n:
-        return "The record does not say how many rows it keeps."
+        return "The record does not say how many rows it selects."
     told = f", {words.count(kept.tokens)} tokens" if kept.tokens else ""
     share = words.percent(kept.selected / kept.n, 1)
-    what = "run" if kept.run_id else "selection"
-    return f"The {what} keeps {words.count(kept.selected)} of {words.count(kept.n)} rows ({share}{told})."
+    what, verb = ("run", "selects") if kept.run_id else ("selection", "has")
+    return f"The {what} {verb} {words.count(kept.selected)} of {words.count(kept.n)} rows ({share}{told})."
 
 
 def _compared(kept: Kept, results: Sequence[AblationResult]) -> list[str]:

@@ -25,7 +25,7 @@ COMMANDS: dict[str, tuple[Callable[[argparse.ArgumentParser], None], str]] = {
     "explain": (measurements.add_explain, "Explain why rows are in or out of a run's selection."),
     "check-objective": (measurements.add_check_objective, "Check an objective of your own on small random problems."),
     "recipe": (shards.add_recipe, "Write the rule of a run's selection (pairwise, disf_fixed) as JSON or SQL."),
-    "apply": (shards.add_apply, "Apply a recipe to any number of shards: write ids, masks or the kept rows."),
+    "apply": (shards.add_apply, "Apply a recipe to any number of shards: write ids, masks or the selected rows."),
     "runs list": (stored_runs.add_list, "List all runs, newest first."),
     "runs show": (stored_runs.add_show, "Show the settings, the status and the result of a run."),
     "runs stop": (stored_runs.add_stop, "Stop a run in any process; it keeps a checkpoint."),

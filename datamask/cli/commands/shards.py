@@ -31,8 +31,8 @@ def add_apply(parser: argparse.ArgumentParser) -> None:
         dest="kind",
         default="ids",
         metavar="KIND",
-        help=f"one of {', '.join(KINDS)}: the kept ids with their scores; 0 or 1 for each row; the kept rows with all "
-        "columns (ids)",
+        help=f"one of {', '.join(KINDS)}: the selected ids with their scores; 0 or 1 for each row; the selected rows "
+        "with all columns (ids)",
     )
     parser.add_argument(
         "--select_ratio",

@@ -15,7 +15,7 @@ PICTURE = Path(__file__).with_name("objectives.svg")
 
 ALT = (
     "Four panels of one made-up corpus: a crowd in the middle, families of duplicates around it, a niche of good rows, "
-    "outliers. Facility location keeps one row of each family, the other objectives several"
+    "outliers. Facility location selects one row of each family, the other objectives several"
 )
 CAPTION = "Example: what four objectives select at λ 0.5 (blue, 15 % of the rows)."
 

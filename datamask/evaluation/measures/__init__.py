@@ -17,8 +17,8 @@ from datamask.evaluation.measures.objective import objective
 from datamask.evaluation.measures.quality import column_means, mean_quality
 from datamask.evaluation.measures.vendi import vendi
 
-_ROWS = "bootstrap over the members"
-_TANGENT = "bootstrap over the members, along the tangent"
+_ROWS = "bootstrap over the selected rows"
+_TANGENT = "bootstrap over the selected rows, along the tangent"
 _POOL = "bootstrap over the corpus's rows"
 
 QUALITY = MeasureEntry(

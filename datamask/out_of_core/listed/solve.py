@@ -261,7 +261,7 @@ def solve_listed(
     step(numbers | {"raw_quality": values.raw_quality, "raw_diversity": covered})
     work.report(SOLVED, "Bound")
     proof = _proof(problem, mask, values.joint, function, work.part(SOLVED, BOUNDED))
-    work.report(BOUNDED, "What the members cover")
+    work.report(BOUNDED, "What the selected rows cover")
     coverage = function.close_coverage(mask, work.poll, needed=1)
     estimate = _estimate(all_rows, engine, work, all_rows.phase(aim), coverage, covered)
     lost = int((coverage.member_count == 0).sum())

@@ -73,7 +73,7 @@ MARKS = (
 
 WELCOME = (
     "Choose which rows of a training corpus to keep. Drag the dot: right for better scores, up for more variety. "
-    "Click a mark to see why it is kept."
+    "Click a mark to see why it is selected."
 )
 
 

@@ -21,7 +21,7 @@ from datamask.errors import DatamaskError
 from datamask.runs.health import learning
 from datamask.runs.store import Run
 
-CURVE_HEIGHT, LIVE_HEIGHT, VITAL_HEIGHT = 400, 280, 185
+CURVE_HEIGHT, LIVE_HEIGHT, VITAL_HEIGHT = 420, 280, 185
 """Pixels of the curve, while the run is at work, so that it is whole on a screen of 900, and of a vital sign."""
 
 MEASURES = {**{name: name.capitalize() for name in curves.MEASURES}, curves.GAP: "Gap"}
@@ -200,9 +200,7 @@ def _curve(run: Run) -> None:
     if (start := started_from(run)) is not None:
         notes.append(f"Continued from run {words.plain(start, 80)}.")
     if curves.BATCH in curve.series:
-        notes.append(
-            "Pale line: mean of each step's G masks in their batch; band: their spread (2nd to 98th percentile)."
-        )
+        notes.append("Pale: mean and spread (2nd to 98th percentile) of each step's G masks.")
     if notes:
         st.caption(" ".join(notes))
     _vitals(run)
@@ -259,10 +257,6 @@ def _vitals(run: Run) -> None:
 
 
 def _settings(run: Run) -> None:
-    if proved := outcome.certificate(run):
-        st.caption(words.plain(proved, 400))
-    if (graph := run.graph()) is not None and graph.approximate:
-        st.caption(f"Nearest rows. {outcome.neighbors(run)}")
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
         name, settings = words.named(listing.name_of(run), 44), words.plain(outcome.headline(run), 300)
         st.caption(f"**{name}**: {settings}{outcome.size_words(run)}{outcome.sample_words(run)}", width="content")
@@ -274,7 +268,11 @@ def _settings(run: Run) -> None:
             on_click=_use_settings,
             args=(run,),
         )
-    with st.expander("Command line of this run"):
+    with st.expander("Proof and command line"):
+        if proved := outcome.certificate(run):
+            st.caption(words.plain(proved, 400))
+        if (graph := run.graph()) is not None and graph.approximate:
+            st.caption(f"Nearest rows. {outcome.neighbors(run)}")
         st.code(provenance.command(run), language="bash", wrap_lines=True)
 
 

@@ -127,7 +127,7 @@ def test_numbers_are_the_summarys(world):
     summary = runs[1].status().to_dict()["summary"]
     said = sentence(runs[1])
     n, size = summary["n"], summary["selected"]
-    assert said.startswith(f"The run keeps {size} of {n} rows ({words.percent(size / n, 1)})")
+    assert said.startswith(f"The run selects {size} of {n} rows ({words.percent(size / n, 1)})")
     assert f"quality {words.percent(0.5, 1)}" in said and "λ = 0.5" in said
     text = read(report(runs[1], runs, corpus, store.cache_dir, now=0)).text
     for part in (

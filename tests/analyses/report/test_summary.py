@@ -40,7 +40,7 @@ def said(run, results) -> str:
 def test_without_an_ablation_it_says_that_nothing_was_measured(world):
     run = ran(world)
     text = said(run, [])
-    assert "The run keeps 72 of 240 rows (30.0 %" in text
+    assert "The run selects 72 of 240 rows (30.0 %" in text
     assert NOT_MEASURED in text and "baseline for" not in text
     assert "No duplicates were removed" in text and f"datamask runs export {run.id}" in text
     assert said(run, [made_result(ROBUST, seeds=3)]) == text, "a provisional result measures nothing"
@@ -135,5 +135,5 @@ def test_report_and_summary_say_the_same(world):
 def test_a_selection_in_no_run_is_summed_up_too():
     settings = SelectionConfig.from_options(objective="facility", lamb=0.7)
     first, *others, last = summary(Kept(settings, 30, 100), [made_result(ROBUST)])
-    assert first.replace("\u00a0", " ") == "The selection keeps 30 of 100 rows (30.0 %)."
+    assert first.replace("\u00a0", " ") == "The selection has 30 of 100 rows (30.0 %)."
     assert "in no run folder" in last and any("better than random on 2 of 3" in sentence for sentence in others)

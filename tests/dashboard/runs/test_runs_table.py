@@ -71,7 +71,7 @@ def test_every_number_is_the_one_in_the_files(tmp_path, corpus):
         }.items():
             assert np.array_equal(row[name], np.nan if expected is None else expected, equal_nan=True), name
         assert row["below"] == ("quality" if summary["calibrated"]["quality"] < 0 else None)
-        assert (row["objective"], row["estimator"]) == ("Pair-wise similarity", "Relaxed (no masks)")
+        assert (row["objective"], row["estimator"]) == ("Pair-wise similarity", "Solve")
         assert abs(row["age"].timestamp() - stored(run, "status")["created"]) <= 0.001
 
 

@@ -161,7 +161,7 @@ def example_notes(examples: Examples, aimed: Aim, left: int, by_text: bool) -> l
     k = min(NEAREST, len(aimed.steering))
     return [
         f"Of {len(examples):,} different examples{repeated}, {len(aimed.steering):,} steer: quality is the rank of a "
-        f"sample's mean cosine to the {k} of them nearest to it, and the corpus's own quality is not used. The others "
+        f"row's mean cosine to the {k} of them nearest to it, and the corpus's own quality is not used. The others "
         f"evaluate: {len(aimed.judging):,} of them, without {aimed.near_copies:,} duplicates of the steering half "
         f"(cosine {NEAR:g} or more, or the same text).",
         f"{left:,} rows that are an example, or a duplicate of one, were removed from the corpus before anything was "

@@ -30,13 +30,13 @@ def _sentence(explanation: Explanation, winner: object) -> str:
             "the corpus, was among the lowest, which were pruned."
         )
     if explanation.state == states.COPY:
-        return f"Out before learning: it is a duplicate of {winner}, which was kept for its quality."
+        return f"Out before learning: it is a duplicate of {winner}, which was selected for its quality."
     reasons = explanation.parts[1:]
     pro = max(reasons, key=lambda part: part.value)
     con = min(reasons, key=lambda part: part.value)
     lead, other = (pro, con) if explanation.selected else (con, pro)
     against = -1 if explanation.selected else 1
-    text = f"{'Kept' if explanation.selected else 'Left out'}: {_phrase(lead, explanation)}"
+    text = f"{'Selected' if explanation.selected else 'Left out'}: {_phrase(lead, explanation)}"
     largest = max(abs(part.value) for part in reasons)
     if other is not lead and other.value * against > WORTH_SAYING * largest:
         text += f", although {_phrase(other, explanation)}"
@@ -55,20 +55,21 @@ def _phrase(part: Part, explanation: Explanation) -> str:
         return f"its quality is below that of {_percent(explanation.facts['quality_below'])} of the corpus"
     if part.name == "facility":
         count = explanation.witness_counts.get("facility", 0)
-        samples = f"{count:,} sample{'' if count == 1 else 's'}"
+        rows = f"{count:,} row{'' if count == 1 else 's'}"
         if explanation.selected:
             if count:
-                return f"it is the closest member for {samples}"
+                return f"it is the closest selected row for {rows}"
+            cosine = f"{explanation.nearest_similarity:.2f}"
             return (
-                f"it is a kind of its own (its nearest other member has cosine {explanation.nearest_similarity:.2f})"
+                f"it is a kind of its own (its nearest other selected row has cosine {cosine})"
                 if part.value > 0
-                else "no other sample relies on it"
+                else "no other row relies on it"
             )
         only = "only " if part.value < 0 else ""
         return (
-            f"it would be closer than any member to {only}{samples}"
+            f"it would be closer than any selected row to {only}{rows}"
             if count
-            else f"what it could stand for is covered already (its nearest member has cosine "
+            else f"what it could stand for is covered already (its nearest selected row has cosine "
             f"{explanation.nearest_similarity:.2f})"
         )
     if comparison := catalogue.objective(part.name).comparison:

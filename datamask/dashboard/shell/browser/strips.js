@@ -34,7 +34,7 @@ function drawNumber(root, facet, colors, send) {
     const filtered = totals[0] !== totals[1];
     ends.replaceChildren();
     make("span", "counts", ends, `${facet.spans[k]}: ${filtered ? `${many(facet.shown[k])} of ` : ""}` +
-      `${many(facet.all[k])} rows` + (chosen ? `, ${many(chosen[k])} kept` : ""));
+      `${many(facet.all[k])} rows` + (chosen ? `, ${many(chosen[k])} selected` : ""));
   };
   rest();
   plot.onpointerleave = rest;
