@@ -10,6 +10,13 @@ from tests.making.runs import finish_run, write_shard
 
 
 @pytest.fixture
+def world(tmp_path):
+    """A store, a corpus of 240 rows, and its settings."""
+    config = write_shard(tmp_path / "shard.parquet")
+    return RunStore(tmp_path / "runs"), open_corpus(config), config
+
+
+@pytest.fixture
 def made(tmp_path):
     """Finishes runs of a small corpus: ``made(quality, diversity, lamb=..., ...)``."""
     config = write_shard(tmp_path / "shard.parquet", 60)

@@ -9,18 +9,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from datamask.analyses.comparison import tables as comparison
-from datamask.corpus import open_corpus
 from datamask.dashboard.drawing import words
 from datamask.errors import InputError
 from datamask.options import CORPUS_OPTIONS, QualityColumn
-from datamask.runs.store import RunStore
-from tests.making.runs import finish_run, write_shard
-
-
-@pytest.fixture
-def world(tmp_path):
-    config = write_shard(tmp_path / "shard.parquet")
-    return RunStore(tmp_path / "runs"), open_corpus(config), config
+from tests.making.runs import finish_run
 
 
 @pytest.fixture

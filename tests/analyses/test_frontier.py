@@ -232,6 +232,13 @@ def test_baselines_with_options_are_points_named_by_them(made):
     ]
 
 
+def clickable(figure) -> set[str]:
+    """The runs whose points can be clicked."""
+    floor = figure.layout.yaxis.range[0]
+    traces = [trace for trace in figure.data if trace.customdata is not None and min(trace.y) >= floor]
+    return {run_id for trace in traces for run_id in trace.customdata}
+
+
 def test_far_off_points_are_arrows_with_their_value_and_do_not_squeeze(made):
     circle(made, 3)
     top = made(1.0, -0.9, estimator="top-quality")
@@ -254,14 +261,7 @@ def test_far_off_points_are_arrows_with_their_value_and_do_not_squeeze(made):
         f"Top quality: −90{words.GAP}%",
     ]
     # they can still be clicked, at the edge
-    clickable = {
-        run_id
-        for trace in figure.data
-        if trace.customdata is not None
-        for run_id in trace.customdata
-        if min(trace.y) >= figure.layout.yaxis.range[0]
-    }
-    assert {top.id, *(run.id for run in far)} <= clickable
+    assert {top.id, *(run.id for run in far)} <= clickable(figure)
 
 
 def test_far_off_points_at_one_place_share_an_arrow_and_words(made):
@@ -274,14 +274,7 @@ def test_far_off_points_at_one_place_share_an_arrow_and_words(made):
     arrows = [note for note in figure.layout.annotations if note.showarrow]
     assert len(arrows) == 1
     assert arrows[0].text.endswith(f"</span> λ 0.97, Top quality: −147{words.GAP}%")
-    clickable = {
-        run_id
-        for trace in figure.data
-        if trace.customdata is not None
-        for run_id in trace.customdata
-        if min(trace.y) >= figure.layout.yaxis.range[0]
-    }
-    assert {top.id, last.id} <= clickable
+    assert {top.id, last.id} <= clickable(figure)
 
 
 def test_colour_is_the_objective_and_shape_tells_its_curves_apart(made):

@@ -20,8 +20,8 @@ from datamask.dashboard.map import map_layout
 from datamask.dashboard.tradeoff import lambda_points
 from datamask.dashboard.workspace import files
 from datamask.runs.run_queue import run_queue
-from datamask.runs.store import RunStore
-from tests.making.runs import write_shard
+from datamask.runs.store import Run, RunStore
+from tests.making.runs import finish_run, write_shard
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -68,6 +68,17 @@ def opened(runs_dir, tmp_path) -> Opening:
     opening.wait(240)
     assert opening.ready, opening.job.error
     return opening
+
+
+@pytest.fixture
+def finished(opened, store):
+    """Makes a finished run on the open corpus: ``finished(lamb=0.3)``. Its rows are ranked by quality, or by scores."""
+
+    def make(scores: np.ndarray | None = None, **about: object) -> Run:
+        scores = opened.corpus.quality if scores is None else scores
+        return finish_run(store, opened.corpus, opened.config, scores, **about)
+
+    return make
 
 
 @pytest.fixture

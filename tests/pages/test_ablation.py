@@ -20,7 +20,6 @@ from datamask.runs import ablation_results
 from datamask.work.job import Job
 from datamask.work.worker import worker
 from tests.making.ablations import ROBUST, made_result
-from tests.making.runs import finish_run
 from tests.pages.reading import figure
 
 PAGE = "pages/evidence.py"
@@ -293,9 +292,9 @@ def switched(monkeypatch):
     return left
 
 
-def test_a_pressed_cell_opens_the_stored_run_of_its_method(page, opened, store, kept, switched):
-    finish_run(store, opened.corpus, opened.config, opened.corpus.quality, objective="pairwise", lamb=0.7)
-    run = finish_run(store, opened.corpus, opened.config, opened.corpus.quality, objective="facility", lamb=0.7)
+def test_a_pressed_cell_opens_the_stored_run_of_its_method(page, opened, finished, kept, switched):
+    finished(objective="pairwise", lamb=0.7)
+    run = finished(objective="facility", lamb=0.7)
     app = page(PAGE, corpus=opened.key)
     app.session_state[opening_panel.ASKED] = ("facility-0.7", False)
     app.run()
@@ -340,13 +339,13 @@ def test_a_simple_baseline_is_offered_as_a_run(page, opened, store, kept, switch
 
 
 @pytest.fixture
-def begun(monkeypatch, opened, store):
+def begun(monkeypatch, opened, finished):
     """The settings of the runs that were started."""
     settings_begun = []
 
     def begin(opened, settings, name="", continued=()):
         settings_begun.append(settings)
-        return finish_run(store, opened.corpus, opened.config, opened.corpus.quality, estimator="soft-quality")
+        return finished(estimator="soft-quality")
 
     monkeypatch.setattr(keeping, "begin", begin)
     return settings_begun

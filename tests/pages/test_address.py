@@ -10,17 +10,16 @@ from datamask.dashboard.map import shared_view
 from datamask.dashboard.map.filters import Among, Between, Holding
 from datamask.dashboard.map.regions import Region
 from datamask.dashboard.shell.view import view_of
-from tests.making.runs import finish_run
 from tests.pages.reading import brush, view
 
 SCRIPTS = [script for script, *_ in PAGES]
 
 
 @pytest.fixture
-def runs(store, opened, mapped):
+def runs(finished, opened, mapped):
     corpus = opened.corpus
     return [
-        finish_run(store, corpus, opened.config, scores, name=name, objective="pairwise", lamb=lamb)
+        finished(scores, name=name, objective="pairwise", lamb=lamb)
         for name, scores, lamb in (("one", corpus.quality, 0.9), ("two", -corpus.quality, 0.1))
     ]
 

@@ -10,19 +10,17 @@ import pytest
 from datamask.dashboard.linked import topics
 from datamask.runs.store import Run
 from datamask.runs.stored_measures import stored_agreement, stored_board
-from tests.making.runs import finish_run
 from tests.pages.reading import compared_runs, map_data, parcels, titles
 
 
 @pytest.fixture
-def runs(opened, store, mapped):
+def runs(opened, finished, mapped):
     """Three runs, oldest first: two of one kind, and one of another size and objective."""
-    corpus, config = opened.corpus, opened.config
-    noise = np.random.default_rng(1).normal(size=(2, len(corpus)))
+    noise = np.random.default_rng(1).normal(size=(2, len(opened.corpus)))
     return [
-        finish_run(store, corpus, config, noise[0], name="first", lamb=0.5),
-        finish_run(store, corpus, config, noise[0] + noise[1], name="second", lamb=0.2),
-        finish_run(store, corpus, config, noise[1], name="third", select_ratio=0.1, objective="pairwise"),
+        finished(noise[0], name="first", lamb=0.5),
+        finished(noise[0] + noise[1], name="second", lamb=0.2),
+        finished(noise[1], name="third", select_ratio=0.1, objective="pairwise"),
     ]
 
 
@@ -85,24 +83,24 @@ def text_of(app) -> str:
     return " ".join(element.value for kind in (app.caption, app.markdown, app.info) for element in kind)
 
 
-def test_one_run_is_not_enough(page, opened, store):
-    finish_run(store, opened.corpus, opened.config, opened.corpus.quality)
+def test_one_run_is_not_enough(page, opened, finished):
+    finished()
     app = page("pages/compare.py", corpus=opened.key)
     assert app.subheader[0].value == "This page needs one more finished run"
     assert map_data(app) is None
 
 
-def test_stability_takes_one_run(page, opened, store):
+def test_stability_takes_one_run(page, opened, finished):
     """And where there is none it says so, not that two are needed."""
     none = page("pages/evidence.py", evidence_tab="Stability", corpus=opened.key)
     assert "needs a finished run" in none.subheader[0].value
-    run = finish_run(store, opened.corpus, opened.config, opened.corpus.quality, name="alone")
+    run = finished(name="alone")
     agreement = page("pages/evidence.py", evidence_tab="Stability", corpus=opened.key)
     assert not agreement.subheader and "stable across subsets" in text_of(agreement)
     metrics = page("pages/evidence.py", evidence_tab="Independent metrics", corpus=opened.key)
     assert "one more finished run" in metrics.subheader[0].value
     # once there is a second one, two are compared again
-    other = finish_run(store, opened.corpus, opened.config, -opened.corpus.quality, name="other")
+    other = finished(-opened.corpus.quality, name="other")
     assert set(agreement.run().session_state["compare"]) == {run.id, other.id}
 
 
@@ -156,12 +154,12 @@ def test_curves_have_a_tab(page, opened, runs, explained):
     explained(app, 6)
 
 
-def test_long_names_in_the_table_are_shortened_in_the_middle(page, opened, store):
+def test_long_names_in_the_table_are_shortened_in_the_middle(page, opened, finished):
     """Generated names of runs differ at their ends."""
     ends = ("seed one", "seed two")
     for end in ends:
         name = f"facility, λ 0.5, 30 %, counterfactual, {end}"
-        finish_run(store, opened.corpus, opened.config, opened.corpus.quality, name=name)
+        finished(name=name)
     app = page("pages/compare.py", corpus=opened.key)
     assert {name[-len(ends[0]) :] for name in compared_runs(app)[""]} == set(ends)
 

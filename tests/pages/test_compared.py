@@ -5,15 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.making.runs import finish_run
 from tests.pages.reading import compared_runs, titles
 
 
 @pytest.fixture
-def runs(store, opened, mapped):
+def runs(finished, opened, mapped):
     quality = opened.corpus.quality
     return [
-        finish_run(store, opened.corpus, opened.config, scores, name=name, objective="pairwise")
+        finished(scores, name=name, objective="pairwise")
         for name, scores in (("one", quality), ("two", np.roll(quality, 7)))
     ]
 
@@ -45,7 +44,7 @@ def test_it_ends_where_the_other_run_is_the_current_selection_or_gone(page, open
         assert not app.exception and not app.table and titles(app) == ["Selected by two"]
 
 
-def test_one_run_alone_is_compared_with_nothing(page, opened, store, mapped):
-    run = finish_run(store, opened.corpus, opened.config, opened.corpus.quality, objective="pairwise")
+def test_one_run_alone_is_compared_with_nothing(page, opened, finished, mapped):
+    run = finished(objective="pairwise")
     app = page(corpus=opened.key, run=run.id)
     assert "map_compare" not in [button.key for button in app.button]

@@ -6,7 +6,6 @@ import pytest
 
 from datamask import catalogue
 from datamask.runs.run_queue import run_queue
-from tests.making.runs import finish_run
 from tests.pages.reading import end_of, view
 
 RUNS = "pages/runs.py"
@@ -14,10 +13,8 @@ FORM = ("lamb", "objective", "select_ratio")
 
 
 @pytest.fixture
-def run(store, opened, mapped):
-    return finish_run(
-        store, opened.corpus, opened.config, opened.corpus.quality, objective="pairwise", lamb=0.7, select_ratio=0.4
-    )
+def run(finished, opened, mapped):
+    return finished(objective="pairwise", lamb=0.7, select_ratio=0.4)
 
 
 def form(app) -> tuple:

@@ -71,16 +71,13 @@ def test_before_the_first_sweep_it_says_what_to_do(page, opened, explained):
 
 
 @pytest.mark.parametrize("vary", [kinds.LAMBDA, "select_ratio"])
-def test_a_sweep_starts_at_the_objective_of_the_current_selection(page, opened, store, vary):
+def test_a_sweep_starts_at_the_objective_of_the_current_selection(page, opened, finished, vary):
     def chosen(**parameters):
         app = page("pages/frontier.py", corpus=opened.key, vary=kinds.LABELS[vary], **parameters)
         return app.get_by_key("frontier_objectives").value
 
     assert chosen() == ["facility"]  # the problem that a fresh corpus is solved for
-    runs = [
-        finish_run(store, opened.corpus, opened.config, opened.corpus.quality, objective=objective)
-        for objective in ("vendi", "pairwise")
-    ]
+    runs = [finished(objective=objective) for objective in ("vendi", "pairwise")]
     assert chosen() == ["pairwise"]  # the address names no run, and the page shows the newest
     assert chosen(run=runs[0].id) == ["vendi"]
 
@@ -101,18 +98,10 @@ def test_stored_sweeps_appear_at_once_and_the_point_tells_its_price(page, opened
     assert table.value["quality"].tolist() == pytest.approx(shares)
 
 
-def test_curves_can_be_left_out_and_far_ones_are_arrows(page, opened, store):
+def test_curves_can_be_left_out_and_far_ones_are_arrows(page, opened, store, finished):
     stored(opened, store)
     other = stored(opened, store, objective="disf", estimator="counterfactual")
-    finish_run(
-        store,
-        opened.corpus,
-        opened.config,
-        opened.corpus.quality,
-        objective="disf",
-        estimator="top-quality",
-        shares={"quality": 1.0, "diversity": -0.9},
-    )
+    finished(objective="disf", estimator="top-quality", shares={"quality": 1.0, "diversity": -0.9})
     app = page("pages/frontier.py", corpus=opened.key)
     assert {run.id for run in other} <= drawn(app)
     assert any("−90" in note["text"] for note in spec(app)["layout"]["annotations"])
@@ -178,15 +167,12 @@ def test_every_kind_has_a_form_that_can_be_started(page, opened, word, explained
     explained(app, 2)
 
 
-def test_stored_runs_of_older_sweeps_are_drawn_by_kind(page, opened, store):
-    def finished(**options):
-        finish_run(store, opened.corpus, opened.config, opened.corpus.quality, objective="pairwise", **options)
-
+def test_stored_runs_of_older_sweeps_are_drawn_by_kind(page, opened, finished):
     for ratio in (0.1, 0.3, 0.5):
-        finished(estimator="relaxed", select_ratio=ratio)
+        finished(objective="pairwise", estimator="relaxed", select_ratio=ratio)
     for size in (8, 32):
         for seed in range(2):
-            finished(estimator="reinforce", n_rollout=size, seed=seed)
+            finished(objective="pairwise", estimator="reinforce", n_rollout=size, seed=seed)
     drawn = {}
     for word in ("select_ratio", "n_rollout", "estimator"):
         app = page("pages/frontier.py", corpus=opened.key, vary=kinds.LABELS[word])

@@ -21,7 +21,6 @@ from datamask.dashboard.workspace import current as currently
 from datamask.runs.execute import execute
 from datamask.work.context import Work
 from datamask.work.worker import worker
-from tests.making.runs import finish_run
 from tests.pages.reading import answer, map_data, parcels, view
 
 LONG = 240.0
@@ -89,11 +88,11 @@ def at(app, lamb):
     return app
 
 
-def test_before_anything_is_solved_it_stands_at_the_run_and_offers_to(page, opened, store, mapped):
+def test_before_anything_is_solved_it_stands_at_the_run_and_offers_to(page, opened, finished, mapped):
     # without a run nothing but a person chooses: the middle
     state = parcels(page(corpus=opened.key))["slider"]
     assert (state["at"], state["touched"], state["run"]) == (0.5, False, "")
-    run = finish_run(store, opened.corpus, opened.config, opened.corpus.quality, name="m*i*ne", lamb=0.3)
+    run = finished(name="m*i*ne", lamb=0.3)
     app = page(corpus=opened.key, run=run.id)
     sent = parcels(app)
     assert map_data(app)["slider"] and live._holder().sessions == {}
@@ -105,7 +104,7 @@ def test_before_anything_is_solved_it_stands_at_the_run_and_offers_to(page, open
     # that is facility: letting go begins it; a sum with it is selected by runs only, and DiSF waits for the button
     assert state["answers"]
     for objective in ("pairwise:1,facility:1", "disf"):
-        run = finish_run(store, opened.corpus, opened.config, opened.corpus.quality, objective=objective)
+        run = finished(objective=objective)
         assert not parcels(page(corpus=opened.key, run=run.id))["slider"]["answers"]
 
 
@@ -179,10 +178,8 @@ def test_each_download_names_its_selection_and_holds_what_it_names(page, opened,
     assert offered(at(app, 0.5)) == own and offered(at(app, None)) == own
 
 
-def test_what_is_learned_anew_at_each_lambda_snaps_to_what_is_solved_and_says_so(page, opened, store, mapped):
-    run = finish_run(
-        store, opened.corpus, opened.config, opened.corpus.quality, objective="disf_fixed", estimator="relaxed"
-    )
+def test_what_is_learned_anew_at_each_lambda_snaps_to_what_is_solved_and_says_so(page, opened, finished, mapped):
+    run = finished(objective="disf_fixed", estimator="relaxed")
     behind = prepared(opened, run)
     app = at(page(corpus=opened.key, run=run.id), 0.33)
     sent = parcels(app)
@@ -282,15 +279,15 @@ def test_runs_on_all_rows_are_no_points_and_nothing_is_dragged_beside_one(page, 
     assert live._holder().sessions == {}
 
 
-def test_other_objectives_are_refused_in_words(page, opened, store, mapped):
-    run = finish_run(store, opened.corpus, opened.config, opened.corpus.quality, objective="pairwise:1,facility:1")
+def test_other_objectives_are_refused_in_words(page, opened, finished, mapped):
+    run = finished(objective="pairwise:1,facility:1")
     state = parcels(page(corpus=opened.key, run=run.id))["slider"]
     assert state["press"] == "" and "pairwise" in state["words"]
 
 
-def test_it_is_prepared_unasked_where_that_takes_moments_once(page, opened, store, mapped, monkeypatch):
+def test_it_is_prepared_unasked_where_that_takes_moments_once(page, opened, store, finished, mapped, monkeypatch):
     monkeypatch.setattr(lambda_points, "AT_ONCE", 3.0)
-    run = finish_run(store, opened.corpus, opened.config, opened.corpus.quality, objective="pairwise")
+    run = finished(objective="pairwise")
     app = page(corpus=opened.key, run=run.id)
     (behind,) = live._holder().sessions.values()
     behind.wait(LONG)
@@ -308,9 +305,9 @@ def test_it_is_prepared_unasked_where_that_takes_moments_once(page, opened, stor
 
 
 def test_what_answers_between_kept_points_is_begun_after_the_page_is_drawn_once(
-    page, opened, store, mapped, monkeypatch
+    page, opened, finished, mapped, monkeypatch
 ):
-    run = finish_run(store, opened.corpus, opened.config, opened.corpus.quality, objective="pairwise")
+    run = finished(objective="pairwise")
     begin, later = lambda_slider._begin, []
     monkeypatch.setattr(lambda_slider, "_begin", lambda *given: later.append(given))
     page(corpus=opened.key, run=run.id)

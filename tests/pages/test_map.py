@@ -68,7 +68,7 @@ def waiting(opened):
     job.stop()
 
 
-def test_without_a_run_the_map_shows_quality_until_there_is_one(page, opened, store, waiting, explained):
+def test_without_a_run_the_map_shows_quality_until_there_is_one(page, opened, finished, waiting, explained):
     app = page(corpus=opened.key, maps="2")
     assert titles(app) == ["Similarity to neighbors", "Quality score"]  # the second map is of quality already
     notes = [parcel.get("text") for parcel in parcels(app).values()]
@@ -81,7 +81,7 @@ def test_without_a_run_the_map_shows_quality_until_there_is_one(page, opened, st
     assert "PCA: it shows" in captions(app)
     assert preparing(app) == ["UMAP"]
     explained(app, 6)
-    finish_run(store, opened.corpus, opened.config, opened.corpus.quality, name="mine")
+    finished(name="mine")
     assert titles(app.run()) == ["Selected by mine", "Quality score"]
     # who chose a colour keeps it
     app.selectbox(key="colour").select("quality").run()
@@ -126,8 +126,8 @@ def test_the_layout_can_be_stopped_and_is_offered_again(page, opened, waiting):
     assert "was stopped" in captions(app) and app.button(key="layout") and not app.get("progress")
 
 
-def test_one_map_of_the_selection_unless_more_are_asked_for(page, opened, store, mapped):
-    run = finish_run(store, opened.corpus, opened.config, opened.corpus.quality, name="mine")
+def test_one_map_of_the_selection_unless_more_are_asked_for(page, opened, finished, mapped):
+    run = finished(name="mine")
     app = page(corpus=opened.key, run=run.id)
     assert titles(app) == ["Selected by mine"] and "maps" not in app.query_params
     app.get_by_key("maps").set_value("2").run()
@@ -140,9 +140,9 @@ def test_one_map_of_the_selection_unless_more_are_asked_for(page, opened, store,
     assert titles(again) == ["Selected by mine", "Length", "Similarity to neighbors"]
 
 
-def test_a_drawing_finds_each_thing_once_and_sends_no_script(page, opened, store, mapped, monkeypatch):
+def test_a_drawing_finds_each_thing_once_and_sends_no_script(page, opened, store, finished, mapped, monkeypatch):
     """λ was looked up five times, a stored layout was read three times, and components brought their scripts."""
-    run = finish_run(store, opened.corpus, opened.config, opened.corpus.quality, name="mine", objective="pairwise")
+    run = finished(name="mine", objective="pairwise")
     topics.stored_topics(opened.corpus, store.cache_dir).keep(topics.Topics(mapped.astype(np.int32), ("a", "b", "c")))
     monkeypatch.setattr(memo, "SETTLED_SECONDS", -1.0)
     app, calls = page(corpus=opened.key, run=run.id), Counter()
@@ -180,8 +180,8 @@ def test_the_map_is_coloured_by_what_the_proof_settles(page, opened, store, mapp
     assert titles(app) == ["Share interchangeable"]
 
 
-def test_the_map_is_coloured_by_how_often_parts_of_the_corpus_select_a_sample(page, opened, store, mapped):
-    run = finish_run(store, opened.corpus, opened.config, opened.corpus.quality, name="mine", objective="facility")
+def test_the_map_is_coloured_by_how_often_parts_of_the_corpus_select_a_sample(page, opened, store, finished, mapped):
+    run = finished(name="mine", objective="facility")
     app = page(corpus=opened.key, run=run.id, colour="stability across subsets", maps="2", second="rows by proof")
     reasons = [parcels(app)[place]["text"] for place in ("0", "1")]
     assert reasons == [
@@ -201,8 +201,8 @@ def test_the_map_is_coloured_by_how_often_parts_of_the_corpus_select_a_sample(pa
     ]
 
 
-def test_the_rail_folds_and_nothing_in_it_is_forgotten(page, opened, store, mapped):
-    run = finish_run(store, opened.corpus, opened.config, opened.corpus.quality, name="mine")
+def test_the_rail_folds_and_nothing_in_it_is_forgotten(page, opened, finished, mapped):
+    run = finished(name="mine")
     app = page(corpus=opened.key, run=run.id, colour="source")
     app.text_input(key="explore_search").set_value("sample 11").run()
     app.button(key="explore_fold_button").click().run()
@@ -214,8 +214,8 @@ def test_the_rail_folds_and_nothing_in_it_is_forgotten(page, opened, store, mapp
     assert app.selectbox(key="explore_run").value == run.id
 
 
-def test_three_panels_and_their_captions(page, opened, store, mapped, explained):
-    run = finish_run(store, opened.corpus, opened.config, opened.corpus.quality, name="<b>mine</b>")
+def test_three_panels_and_their_captions(page, opened, store, finished, mapped, explained):
+    run = finished(name="<b>mine</b>")
     codes = mapped.astype(np.int32)
     topics.stored_topics(opened.corpus, store.cache_dir).keep(topics.Topics(codes, ("1", "2", "3")))
     app = page(corpus=opened.key, run=run.id, maps="3")
@@ -234,8 +234,8 @@ def test_three_panels_and_their_captions(page, opened, store, mapped, explained)
     explained(app, 5)
 
 
-def test_a_run_without_a_selection_says_why_another_one_is_shown(page, opened, store, mapped):
-    done = finish_run(store, opened.corpus, opened.config, opened.corpus.quality, name="mine")
+def test_a_run_without_a_selection_says_why_another_one_is_shown(page, opened, store, finished, mapped):
+    done = finished(name="mine")
     failed = store.create(done.config)
     with failed.writer() as writer:
         writer.set_status("failed", error="no room")
@@ -261,8 +261,8 @@ def test_a_column_of_one_value_is_said_in_one_sentence(page, runs_dir, tmp_path)
         assert not app.exception
 
 
-def test_panels_take_other_colours_and_marks(page, opened, store, mapped):
-    finish_run(store, opened.corpus, opened.config, opened.corpus.quality, name="mine")
+def test_panels_take_other_colours_and_marks(page, opened, store, finished, mapped):
+    finished(name="mine")
     stored_layout(opened.corpus, store.cache_dir, "PCA").keep(
         Layout(opened.corpus.features[:, :2], 0.2, len(opened.corpus))
     )
@@ -314,8 +314,8 @@ def draw_region(app, region: Region):
     view(app, region=shared_view.region_text("UMAP", [region]))
 
 
-def test_a_region_lists_all_rows_inside(page, opened, store, mapped):
-    run = finish_run(store, opened.corpus, opened.config, opened.corpus.quality, name="mine")
+def test_a_region_lists_all_rows_inside(page, opened, finished, mapped):
+    run = finished(name="mine")
     app = page(corpus=opened.key, run=run.id)
     draw_region(app, Region.box([-5, 5], [-5, 5]))
     expected = np.flatnonzero(mapped == 0)
@@ -404,11 +404,11 @@ def names_on_the_map(app) -> list[list]:
     return map_data(app)["names"]
 
 
-def test_regions_are_named_and_a_press_on_a_name_shows_its_samples_alone(page, opened, store, mapped):
+def test_regions_are_named_and_a_press_on_a_name_shows_its_samples_alone(page, opened, store, finished, mapped):
     corpus = opened.corpus
     codes, names = mapped.astype(np.int32), ("1 · cats", "2 · dogs", "3 · birds")
     topics.stored_topics(corpus, store.cache_dir).keep(topics.Topics(codes, names))
-    run = finish_run(store, corpus, opened.config, corpus.quality, name="mine")
+    run = finished(name="mine")
     app = page(corpus=opened.key, run=run.id)
     selected = run.rows()["selected"].to_numpy(zero_copy_only=False)
     counts = np.bincount(codes)
@@ -499,9 +499,9 @@ def test_a_column_called_as_what_every_corpus_has_is_shown_beside_it(page, opene
     assert quota.value == "old" and set(quota.options) == {"old", "new"}
 
 
-def test_views_filter_each_other_on_all_rows(page, opened, store, mapped):
+def test_views_filter_each_other_on_all_rows(page, opened, finished, mapped):
     corpus = opened.corpus
-    run = finish_run(store, corpus, opened.config, corpus.quality, name="mine")
+    run = finished(name="mine")
     app = page(corpus=opened.key, run=run.id)
     assert chips(app) == [] and "of 240 rows" not in said_by(app)
     app.text_input(key="explore_search").set_value("sample clump").run()
@@ -538,9 +538,8 @@ def test_nothing_left_is_said(page, opened, store, mapped):
     assert "**0** of 240 rows" in said_by(app) and "Remove one of them" in captions(app)
 
 
-def test_distributions_show_what_the_others_let_through(page, opened, store, mapped):
-    corpus = opened.corpus
-    run = finish_run(store, corpus, opened.config, corpus.quality, name="mine")
+def test_distributions_show_what_the_others_let_through(page, opened, finished, mapped):
+    run = finished(name="mine")
     app = page(corpus=opened.key, run=run.id)
     app.session_state["tab"] = "Distributions"
     brush(app, Among("source", ("web",)))
@@ -568,9 +567,9 @@ def test_distributions_show_what_the_others_let_through(page, opened, store, map
     assert sum(source["shown"]) == 240 and [source["labels"][k] for k in source["brush"]] == ["web"]
 
 
-def test_groups_follow_the_filter_and_the_lasso(page, opened, store, mapped):
+def test_groups_follow_the_filter_and_the_lasso(page, opened, finished, mapped):
     corpus = opened.corpus
-    run = finish_run(store, corpus, opened.config, corpus.quality, name="mine")
+    run = finished(name="mine")
     app = page(corpus=opened.key, run=run.id, tab="Under- and over-represented", group="source")
     low, high = np.quantile(corpus.quality, [0.3, 0.9])
     brush(app, Between("quality", low, high))
@@ -593,9 +592,8 @@ def test_groups_follow_the_filter_and_the_lasso(page, opened, store, mapped):
     assert "does not apply" not in captions(app)
 
 
-def test_a_range_without_a_unit_is_told_by_percentiles(page, opened, store, mapped):
-    corpus = opened.corpus
-    run = finish_run(store, corpus, opened.config, corpus.quality, name="mine")
+def test_a_range_without_a_unit_is_told_by_percentiles(page, opened, finished, mapped):
+    run = finished(name="mine")
     scores = run.rows()["score"].to_numpy(zero_copy_only=False).astype(float)
     low, high = np.sort(scores)[[60, 179]]
     app = page(corpus=opened.key, run=run.id)
@@ -630,9 +628,11 @@ def test_what_the_browser_pressed_among_the_groups_is_checked(opened, monkeypatc
     assert taken == [Among("source", ("code",)), None, None] and read == [None]
 
 
-def test_under_represented_groups_come_first_and_clusters_come_when_they_are_there(page, opened, store, mapped):
+def test_under_represented_groups_come_first_and_clusters_come_when_they_are_there(
+    page, opened, store, finished, mapped
+):
     corpus = opened.corpus
-    run = finish_run(store, corpus, opened.config, np.where(mapped == 1, 9.0, 0) + corpus.quality, name="mine")
+    run = finished(np.where(mapped == 1, 9.0, 0) + corpus.quality, name="mine")
     app = page(corpus=opened.key, run=run.id)
     codes = (np.arange(240) % 12).astype(np.int32)
     topics.stored_topics(corpus, store.cache_dir).keep(topics.Topics(codes, tuple(f"topic {k}" for k in range(12))))
@@ -648,14 +648,14 @@ def test_under_represented_groups_come_first_and_clusters_come_when_they_are_the
 
 
 @pytest.mark.parametrize("lamb", ["", "0.5"])
-def test_rows_are_colored_by_what_each_end_of_lambda_selects_at_every_lambda(page, opened, store, mapped, lamb):
+def test_rows_are_colored_by_what_each_end_of_lambda_selects_at_every_lambda(page, opened, finished, mapped, lamb):
     corpus = opened.corpus
     diverse, unlike = corpus.features[:, 0], {"objective": "pairwise", "estimator": "relaxed"}
-    finish_run(store, corpus, opened.config, diverse, lamb=0.0, **unlike)
-    run = finish_run(store, corpus, opened.config, np.arange(240.0), lamb=0.3, **unlike)
+    finished(diverse, lamb=0.0, **unlike)
+    run = finished(np.arange(240.0), lamb=0.3, **unlike)
     shown = {"corpus": opened.key, "run": run.id, "colour": best_rows.NAME, **({"lambda": lamb} if lamb else {})}
     assert "needs the selections at λ 0 and λ 1" in parcels(page(**shown))["0"]["text"]
-    finish_run(store, corpus, opened.config, corpus.quality, lamb=1.0, **unlike)
+    finished(lamb=1.0, **unlike)
     app = page(**shown)
     sent = parcels(app)["0"]
     table = pd.DataFrame({"quality": corpus.quality, "diverse": diverse})
@@ -670,8 +670,8 @@ def test_rows_are_colored_by_what_each_end_of_lambda_selects_at_every_lambda(pag
     assert np.array_equal(sent["codes"], (best + 2 * spread)[parcels(app)["ground"]["rows"]])
 
 
-def test_the_chosen_sample_is_read_beside_the_list_and_kept_in_the_address(page, opened, store, mapped):
-    run = finish_run(store, opened.corpus, opened.config, opened.corpus.quality, name="mine")
+def test_the_chosen_sample_is_read_beside_the_list_and_kept_in_the_address(page, opened, store, finished, mapped):
+    run = finished(name="mine")
     app = page(corpus=opened.key, run=run.id, sample="doc-0007")
     assert app.session_state["view"].sample == "doc-0007"
     assert "doc\\-0007" in said_by(app) and "sample 7 of clump" in app.code[0].value
@@ -689,9 +689,9 @@ def lists(app) -> list[list[str]]:
     return [table.value["chunk_id"].tolist() for table in app.dataframe if "chunk_id" in table.value]
 
 
-def test_one_reads_on_in_the_order_of_the_list_and_from_neighbour_to_neighbour(page, opened, store, mapped):
+def test_one_reads_on_in_the_order_of_the_list_and_from_neighbour_to_neighbour(page, opened, finished, mapped):
     corpus = opened.corpus
-    run = finish_run(store, corpus, opened.config, np.arange(240.0), name="mine")
+    run = finished(np.arange(240.0), name="mine")
     selected = run.rows()["selected"].to_numpy(zero_copy_only=False)
     order = np.argsort(-corpus.quality, kind="stable")
     order = order[selected[order]]
@@ -769,9 +769,9 @@ def test_what_the_browser_answers_counts_only_for_what_it_saw(monkeypatch, opene
     assert views.now() is before
 
 
-def test_groups_that_were_made_and_are_gone_are_made_again(page, opened, store, mapped, tmp_path):
+def test_groups_that_were_made_and_are_gone_are_made_again(page, opened, store, finished, mapped, tmp_path):
     corpus = opened.corpus
-    run = finish_run(store, corpus, opened.config, corpus.quality)
+    run = finished()
     made = topics.start(corpus, corpus.texts, tmp_path / "elsewhere")
     assert made.wait(240) and topics.load(corpus, store.cache_dir) is None
     app = page(corpus=opened.key, run=run.id, tab="Under- and over-represented")
@@ -781,9 +781,9 @@ def test_groups_that_were_made_and_are_gone_are_made_again(page, opened, store, 
     assert not app.exception and any("the selected share of the corpus" in caption.value for caption in app.caption)
 
 
-def test_without_a_mark_the_rows_at_the_ends_of_the_selection_are_a_click_away(page, opened, store, mapped):
+def test_without_a_mark_the_rows_at_the_ends_of_the_selection_are_a_click_away(page, opened, finished, mapped):
     corpus = opened.corpus
-    run = finish_run(store, corpus, opened.config, np.arange(240.0), name="mine")
+    run = finished(np.arange(240.0), name="mine")
     disk = run.rows().to_pandas()
     app = page(corpus=opened.key, run=run.id)
     shown = [int(button.key.removeprefix("extreme_")) for button in app.button if str(button.key).startswith("extreme")]

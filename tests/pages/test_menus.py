@@ -5,8 +5,6 @@ from __future__ import annotations
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.making.runs import finish_run
-
 
 class Seen:
     """What a browser sends back of a select box: the words it drew, which may have changed meanwhile.
@@ -25,8 +23,8 @@ class Seen:
 
 
 @pytest.mark.parametrize(("script", "key"), [("pages/export.py", "run_choice"), ("app.py", "explore_run")])
-def test_a_name_that_a_run_no_longer_has_chooses_none(page, opened, store, script, key):
-    runs = [finish_run(store, opened.corpus, opened.config, opened.corpus.quality, name=f"run {k}") for k in range(2)]
+def test_a_name_that_a_run_no_longer_has_chooses_none(page, opened, finished, script, key):
+    runs = [finished(name=f"run {k}") for k in range(2)]
     app = page(script, corpus=opened.key, run=runs[1].id)
     seen = Seen(app, key)
     runs[0].relabel("another name")
@@ -35,8 +33,8 @@ def test_a_name_that_a_run_no_longer_has_chooses_none(page, opened, store, scrip
     assert app.query_params["run"] == runs[1].id
 
 
-def test_words_that_were_never_in_the_menu_change_nothing(page, opened, store):
-    run = finish_run(store, opened.corpus, opened.config, opened.corpus.quality, name="mine")
+def test_words_that_were_never_in_the_menu_change_nothing(page, opened, finished):
+    run = finished(name="mine")
     app = page("pages/export.py", corpus=opened.key, run=run.id)
     seen = Seen(app, "run_choice")
     seen.words[0] = "<b>anything</b>"

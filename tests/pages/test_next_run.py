@@ -14,7 +14,6 @@ from datamask.dashboard.runs import listing
 from datamask.dashboard.tradeoff import live, spots
 from datamask.dashboard.workspace import keeping
 from datamask.runs.run_queue import RunQueue
-from tests.making.runs import finish_run
 from tests.pages.reading import brush, captions, end_of, menu, titles, view
 
 LONG = 240.0
@@ -55,10 +54,8 @@ def test_without_a_run_it_solves_the_problem_of_the_address(page, opened, store,
     assert "Download 48 ids" in [button.proto.label for button in app.get("download_button")]
 
 
-def test_with_a_run_it_is_the_same_problem_at_the_sliders_lambda_under_the_rules(page, opened, store, mapped):
-    first = finish_run(
-        store, opened.corpus, opened.config, opened.corpus.quality, objective="pairwise", lamb=0.7, select_ratio=0.4
-    )
+def test_with_a_run_it_is_the_same_problem_at_the_sliders_lambda_under_the_rules(page, opened, store, finished, mapped):
+    first = finished(objective="pairwise", lamb=0.7, select_ratio=0.4)
     app = page(corpus=opened.key, run=first.id)
     # a stored run is solved and kept
     assert not {"answer_solve", "answer_keep"} & {button.key for button in app.button}
@@ -79,8 +76,8 @@ def test_with_a_run_it_is_the_same_problem_at_the_sliders_lambda_under_the_rules
     assert free.config.selection == replace(selection, pin=None) and not free.config.name.endswith("rule")
 
 
-def test_rules_that_nothing_can_obey_start_nothing_and_say_so(page, opened, store, mapped):
-    first = finish_run(store, opened.corpus, opened.config, opened.corpus.quality, objective="pairwise")
+def test_rules_that_nothing_can_obey_start_nothing_and_say_so(page, opened, store, finished, mapped):
+    first = finished(objective="pairwise")
     app = page(corpus=opened.key, run=first.id)
     brush(app, Among("source", ("web", "code")))
     app.run()
@@ -89,9 +86,11 @@ def test_rules_that_nothing_can_obey_start_nothing_and_say_so(page, opened, stor
     assert "Pinned ids names" in captions(app) and [run.id for run in store.list()] == [first.id]
 
 
-def test_whoever_went_on_to_another_run_is_not_taken_back_and_what_failed_is_said(page, opened, store, mapped):
-    shown = finish_run(store, opened.corpus, opened.config, opened.corpus.quality, objective="pairwise", name="shown")
-    other = finish_run(store, opened.corpus, opened.config, opened.corpus.quality, objective="pairwise", name="other")
+def test_whoever_went_on_to_another_run_is_not_taken_back_and_what_failed_is_said(
+    page, opened, store, finished, mapped
+):
+    shown = finished(objective="pairwise", name="shown")
+    other = finished(objective="pairwise", name="other")
     app = page(corpus=opened.key, run=shown.id)
     app.session_state[keeping.STARTED] = (other.id, replace(app.session_state["view"], lamb=0.9))
     app.run()
@@ -138,14 +137,9 @@ def test_a_run_that_ends_before_the_page_lists_it_is_shown(page, opened, store, 
 
 
 def test_a_run_that_is_discarded_while_the_map_is_drawn_leaves_the_map_standing(
-    page, opened, store, mapped, monkeypatch
+    page, opened, finished, mapped, monkeypatch
 ):
-    shown, other = (
-        finish_run(
-            store, opened.corpus, opened.config, opened.corpus.quality, objective="pairwise", lamb=lamb, name="R"
-        )
-        for lamb in (0.3, 0.7)
-    )
+    shown, other = (finished(objective="pairwise", lamb=lamb, name="R") for lamb in (0.3, 0.7))
     listed, discarded = spots.spot_of, []
 
     def spot_of(run, fingerprint):

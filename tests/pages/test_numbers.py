@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import re
 from pathlib import Path
 
@@ -20,7 +19,6 @@ from datamask.config import CorpusConfig, RunConfig, SelectionConfig
 from datamask.corpus.projections.layouts import Layout, stored_layout
 from datamask.dashboard.data.openings import openings
 from datamask.dashboard.map import map_layout
-from datamask.dashboard.tradeoff import live
 from datamask.runs.execute import execute
 from datamask.work.context import Work
 from tests.making.runs import write_shard
@@ -37,6 +35,8 @@ from tests.pages.reading import (
     waterfall,
 )
 from tests.pages.test_why import waited
+
+pytestmark = pytest.mark.usefixtures("live_of_its_own")
 
 LAMBDAS = (0.2, 0.5, 0.8)
 RATIO = 0.3
@@ -168,16 +168,6 @@ def made(opening, store) -> dict[float, str]:
         execute(run, Work(threads=1))
         ids[lamb] = run.id
     return ids
-
-
-@pytest.fixture(autouse=True)
-def a_session_of_its_own(monkeypatch):
-    monkeypatch.setattr(os, "cpu_count", lambda: 1)
-    monkeypatch.setattr(live, "_NAME", "live lambda of the numbers")
-    yield
-    for session in live._holder().sessions.values():
-        session.stop()
-    live._holder().sessions.clear()
 
 
 def record(disk: OnDisk, run_id: str) -> dict:

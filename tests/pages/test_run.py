@@ -129,11 +129,11 @@ def test_either_button_starts_its_own_way_with_its_own_steps(page, opened, store
     )
 
 
-def test_a_run_under_way_is_watched_and_the_current_selection_stays(page, opened, store, mapped, monkeypatch):
+def test_a_run_under_way_is_watched_and_the_current_selection_stays(page, opened, store, finished, mapped, monkeypatch):
     monkeypatch.setattr("datamask.runs.run_queue.RunQueue.submit", lambda self, run_id: None)
     options = {"objective": "pairwise", "select_ratio": 0.4}
-    first = finish_run(store, opened.corpus, opened.config, opened.corpus.quality, name="first", **options)
-    finish_run(store, opened.corpus, opened.config, -opened.corpus.quality, name="second", lamb=0.9)
+    first = finished(name="first", **options)
+    finished(-opened.corpus.quality, name="second", lamb=0.9)
     app = page("pages/runs.py", corpus=opened.key, run=first.id)
     app.button(key="learn").click().run()
     begun = store.list()[0]
@@ -146,11 +146,11 @@ def test_a_run_under_way_is_watched_and_the_current_selection_stays(page, opened
     assert ticked(again) == [begun.config.name] and answer(again)["answer"]["note"] == "run first"
 
 
-def test_learning_continues_from_an_earlier_run_only_where_that_is_asked_for(page, opened, store, monkeypatch):
+def test_learning_continues_from_an_earlier_run_only_where_that_is_asked_for(
+    page, opened, store, finished, monkeypatch
+):
     monkeypatch.setattr("datamask.runs.run_queue.RunQueue.submit", lambda self, run_id: None)
-    earlier = finish_run(
-        store, opened.corpus, opened.config, opened.corpus.quality, estimator="counterfactual", name="earlier"
-    )
+    earlier = finished(estimator="counterfactual", name="earlier")
     app = page("pages/runs.py", corpus=opened.key, run=earlier.id, **{"lambda": "0.4"})
     app.button(key="learn").click().run()
     assert "start_from" not in store.list()[0].facts()
@@ -205,8 +205,8 @@ def test_start_learns_for_real_and_shows_the_outcome(page, opened, store, runs_d
     explained(app, 15)
 
 
-def test_the_command_line_repeats_the_run(page, opened, store):
-    run = finish_run(store, opened.corpus, opened.config, opened.corpus.quality, objective="disf", lamb=0.2)
+def test_the_command_line_repeats_the_run(page, opened, finished):
+    run = finished(objective="disf", lamb=0.2)
     app = page("pages/runs.py", corpus=opened.key, run=run.id)
     words = shlex.split(app.code[0].value)
     assert words[:3] == ["python", "-m", "datamask"]
@@ -368,8 +368,8 @@ def test_a_running_run_is_live_on_every_page_and_stops(page, opened, store, runs
     assert any(b.label == "Resume" for b in app.run().button)
 
 
-def test_names_and_notes_are_kept_with_the_run(page, opened, store):
-    run = finish_run(store, opened.corpus, opened.config, opened.corpus.quality)
+def test_names_and_notes_are_kept_with_the_run(page, opened, finished):
+    run = finished()
     app = page("pages/runs.py", corpus=opened.key, run=run.id)
     app.text_input(key=f"name_{run.id}").set_value("keeper").run()
     app.text_area(key=f"notes_{run.id}").set_value("<i>first</i> good one").run()
@@ -381,8 +381,8 @@ def test_names_and_notes_are_kept_with_the_run(page, opened, store):
     assert runs_table(app)["note"].tolist() == ["<i>first</i> good one"]
 
 
-def test_columns_of_the_table_can_be_chosen_and_the_first_ones_fit(page, opened, store):
-    finish_run(store, opened.corpus, opened.config, opened.corpus.quality, name="one")
+def test_columns_of_the_table_can_be_chosen_and_the_first_ones_fit(page, opened, finished):
+    finished(name="one")
     app = page("pages/runs.py", corpus=opened.key)
     shown = runs_table(app).columns.tolist()
     assert {"name", "state", "quality", "diversity"} < set(shown) and not {"note", "tags", "gap"} & set(shown)
@@ -395,10 +395,10 @@ def test_columns_of_the_table_can_be_chosen_and_the_first_ones_fit(page, opened,
     assert runs_table(app).columns.tolist() == ["name"]
 
 
-def test_the_newest_run_of_this_corpus_is_shown_unasked(page, opened, store):
-    finish_run(store, opened.corpus, opened.config, opened.corpus.quality, name="older")
+def test_the_newest_run_of_this_corpus_is_shown_unasked(page, opened, store, finished):
+    finished(name="older")
     time.sleep(0.01)
-    finish_run(store, opened.corpus, opened.config, opened.corpus.quality, name="newer")
+    finished(name="newer")
     other = store.create(RunConfig(CorpusConfig(("elsewhere.parquet",)), name="of another corpus"))
     app = page("pages/runs.py", corpus=opened.key)
     assert runs_table(app)["name"].tolist() == ["newer", "older"] and ticked(app) == ["newer"]
@@ -422,17 +422,9 @@ def test_a_run_that_does_not_exist_is_said_once(page, opened, name):
     assert "<b>" not in app.warning[0].value
 
 
-def test_the_settings_of_a_run_fill_the_form(page, opened, store):
-    run = finish_run(
-        store,
-        opened.corpus,
-        opened.config,
-        opened.corpus.quality,
-        objective="pairwise:0.7,facility:0.3",
-        lamb=0.9,
-        collapse="0.97",
-        estimator="reinforce",
-        n_rollout=16,
+def test_the_settings_of_a_run_fill_the_form(page, opened, finished):
+    run = finished(
+        objective="pairwise:0.7,facility:0.3", lamb=0.9, collapse="0.97", estimator="reinforce", n_rollout=16
     )
     app = page("pages/runs.py", corpus=opened.key, run=run.id)
     app.button(key="use_settings").click().run()
@@ -443,8 +435,8 @@ def test_the_settings_of_a_run_fill_the_form(page, opened, store):
     assert key(app, "number_input", "cosine").value == 0.97
 
 
-def test_a_run_opens_its_own_corpus_when_none_is_open(page, opened, store):
-    run = finish_run(store, opened.corpus, opened.config, opened.corpus.quality, name="alone")
+def test_a_run_opens_its_own_corpus_when_none_is_open(page, opened, finished):
+    run = finished(name="alone")
     app = page("pages/runs.py", run=run.id)
     assert app.query_params["corpus"] == opened.key
     assert answer(app)["answer"]["note"] == "run alone"

@@ -10,7 +10,6 @@ import pytest
 
 from datamask.analyses.curves.tables import SUBSET
 from datamask.config import CorpusConfig, RunConfig
-from tests.making.runs import finish_run
 from tests.pages.reading import follow, runs_table, tick, ticked
 
 pytestmark = pytest.mark.usefixtures("idle_queue")
@@ -22,12 +21,9 @@ def said(app) -> str:
 
 
 @pytest.fixture
-def made(opened, store):
+def made(opened, finished):
     """Three finished runs, by name."""
-    return {
-        name: finish_run(store, opened.corpus, opened.config, opened.corpus.quality, name=name, lamb=lamb)
-        for name, lamb in (("one", 0.2), ("two", 0.5), ("three", 0.8))
-    }
+    return {name: finished(name=name, lamb=lamb) for name, lamb in (("one", 0.2), ("two", 0.5), ("three", 0.8))}
 
 
 def curve_of_several(app):
@@ -122,8 +118,8 @@ def test_deleted_runs_are_gone_until_that_is_undone(page, opened, store, made):
     assert made["three"].status().state == "done" and not store.deleted()
 
 
-def test_any_run_of_the_last_day_can_be_taken_back_by_name_even_if_it_was_the_only_one(page, opened, store):
-    run = finish_run(store, opened.corpus, opened.config, opened.corpus.quality, name="only")
+def test_any_run_of_the_last_day_can_be_taken_back_by_name_even_if_it_was_the_only_one(page, opened, store, finished):
+    run = finished(name="only")
     store.discard(run.id)
     app = page("pages/runs.py", corpus=opened.key)
     assert "No run on this corpus yet" in [heading.value for heading in app.subheader]

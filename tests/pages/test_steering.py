@@ -12,7 +12,6 @@ from datamask.analyses.frontier import tables as frontier
 from datamask.api import select
 from datamask.dashboard.map.filters import Among, Between
 from datamask.dashboard.runs import outcome, provenance
-from tests.making.runs import finish_run
 from tests.pages.reading import brush, end_of, view
 
 pytestmark = pytest.mark.usefixtures("idle_queue")
@@ -173,12 +172,10 @@ def test_rules_of_another_corpus_or_of_no_name_are_not_taken(page, opened, store
         assert not rule_labels(app) and app.button(key="start")
 
 
-def test_runs_under_different_rules_share_no_line(opened, store):
+def test_runs_under_different_rules_share_no_line(opened, store, finished):
     for lamb in (0.2, 0.8):
         for rules in ({}, {"pin": "a.parquet"}, {"pin": "b.parquet"}, {"ban": "a.parquet"}):
-            finish_run(
-                store, opened.corpus, opened.config, opened.corpus.quality, objective="pairwise", lamb=lamb, **rules
-            )
+            finished(objective="pairwise", lamb=lamb, **rules)
     lines = frontier.survey(store.list(), opened.corpus.fingerprint).lines
     assert len(lines) == 4 and all(len(line.spots) == 2 for line in lines)
     assert len(set(frontier.line_names(lines).values())) == 4

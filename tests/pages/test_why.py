@@ -15,7 +15,6 @@ from datamask.dashboard.shell import ordering
 from datamask.runs.execute import execute
 from datamask.work.context import Work
 from datamask.work.worker import worker
-from tests.making.runs import finish_run
 from tests.pages.reading import strip, waterfall
 
 PATIENCE = 240
@@ -106,7 +105,7 @@ def test_a_run_on_rows_that_changed_says_why_it_cannot_be_explained(page, opened
     assert job.state == "failed" and "has changed since" in job.error
 
 
-def test_the_rows_closest_to_the_cut_can_be_listed_first(page, opened, store, mapped, pairwise):
+def test_the_rows_closest_to_the_cut_can_be_listed_first(page, opened, finished, mapped, pairwise):
     run = pairwise[1]
     told = explainer_of(run)
     far = pd.Series(np.abs(told.score - told.threshold), opened.corpus.ids.to_pylist())
@@ -115,9 +114,7 @@ def test_the_rows_closest_to_the_cut_can_be_listed_first(page, opened, store, ma
     listed = app.dataframe[0].value["chunk_id"]
     assert listed.is_unique and far[listed].to_numpy() == pytest.approx(far.nsmallest(100).to_numpy(), rel=1e-4)
     # with a quota there are several cuts, and the list goes back to its first order
-    ruled = finish_run(
-        store, opened.corpus, opened.config, opened.corpus.quality, quotas=(Quota.parse("source=web:0:0.5"),)
-    )
+    ruled = finished(quotas=(Quota.parse("source=web:0:0.5"),))
     app.query_params["run"] = ruled.id
     order = app.run().selectbox(key="explore_map_order")
     assert not app.exception and ordering.CLOSEST not in order.options and order.value == ordering.BEST

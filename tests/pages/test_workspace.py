@@ -23,7 +23,6 @@ from datamask.pages.export import lines_panel, selection_panel
 from datamask.runs.execute import execute
 from datamask.runs.run_queue import run_queue
 from datamask.work.context import Work
-from tests.making.runs import finish_run
 from tests.pages.reading import answer, answered, compared_runs, downloads, end_of, menu, parcels, ticked, titles
 
 LONG = 240.0
@@ -118,10 +117,12 @@ def test_a_selection_that_no_run_made_is_selected_by_no_run(page, opened, store,
     assert f"λ {run.config.selection.lamb:g} ·" in answered(app)
 
 
-def test_a_run_that_ends_meanwhile_does_not_take_the_place_of_the_one_that_is_shown(page, opened, store, mapped):
-    finish_run(store, opened.corpus, opened.config, opened.corpus.quality, name="before", lamb=0.3)
+def test_a_run_that_ends_meanwhile_does_not_take_the_place_of_the_one_that_is_shown(
+    page, opened, store, finished, mapped
+):
+    finished(name="before", lamb=0.3)
     app = page(corpus=opened.key)
-    finish_run(store, opened.corpus, opened.config, -opened.corpus.quality, name="after", lamb=0.3)
+    finished(-opened.corpus.quality, name="after", lamb=0.3)
     assert titles(app.run()) == ["Selected by before"]
     assert ticked(app.switch_page("pages/runs.py").run()) == ["before"]
     (before,) = [run for run in store.list() if run.config.name == "before"]
@@ -214,14 +215,18 @@ def test_keep_as_run_stores_what_is_shown(page, opened, store, mapped, run, runs
     run_queue(runs_dir).close(10)
 
 
-def test_stored_runs_are_read_where_they_are_asked_for_alone(page, opened, store, mapped, run, monkeypatch):
+def test_stored_runs_are_read_where_they_are_asked_for_alone(page, opened, finished, mapped, run, monkeypatch):
     read = []
     monkeypatch.setattr(currently, "_stored_point", lambda run_id, *rest: read.append(run_id))
     for lamb in (0.1, 0.3, 0.6):
-        finish_run(
-            store, opened.corpus, opened.config, opened.corpus.quality, objective="pairwise", estimator="relaxed",
-            select_ratio=0.25, lamb=lamb, anchors=run.status().to_dict()["summary"]["anchors"], name=f"{lamb}",
-        )  # fmt: skip
+        finished(
+            objective="pairwise",
+            estimator="relaxed",
+            select_ratio=0.25,
+            lamb=lamb,
+            anchors=run.status().to_dict()["summary"]["anchors"],
+            name=f"{lamb}",
+        )
     page("pages/export.py", corpus=opened.key, run=run.id)
     assert not read
     page("pages/export.py", corpus=opened.key, run=run.id, **{"lambda": "0.2"})
@@ -286,12 +291,9 @@ def test_compare_holds_what_lambda_was_moved_to_against_the_runs(page, opened, s
     assert any("one more finished run" in heading.value for heading in alone.subheader)
 
 
-def test_runs_shows_the_learned_run_of_that_lambda_and_says_which(page, opened, store, mapped, run):
+def test_runs_shows_the_learned_run_of_that_lambda_and_says_which(page, opened, store, finished, mapped, run):
     ready(opened, store, run.config.selection)
-    learned = finish_run(
-        store, opened.corpus, opened.config, opened.corpus.quality, objective="pairwise", select_ratio=0.25,
-        estimator="counterfactual", lamb=0.9, name="learned",
-    )  # fmt: skip
+    learned = finished(objective="pairwise", select_ratio=0.25, estimator="counterfactual", lamb=0.9, name="learned")
     app = page("pages/runs.py", corpus=opened.key, run=run.id, **{"lambda": "0.9"})
     assert any(
         "learned" in c.value and "is not the current selection" in c.value and "λ 0" in c.value for c in app.caption

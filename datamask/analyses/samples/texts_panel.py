@@ -173,18 +173,18 @@ def show(
         page_rows,
         table,
         f"{name}_table",
+        "Rows shown by the filter",
         height=height,
         column_order=[*order, *(column for column in table.column_names if column not in order)],
         column_config=config,
-        alt="Rows shown by the filter",
     )
 
 
-def rows_to_read(corpus: Corpus, rows: np.ndarray, table: pa.Table, key: str, **look: Any) -> None:
+def rows_to_read(corpus: Corpus, rows: np.ndarray, table: pa.Table, key: str, alt: str, **look: Any) -> None:
     """Draw a table of rows; a click on one makes it the marked row.
 
     Args:
-        rows: int64 ``(n,)``, those of the table. key: how the table's begins. look: as `st.dataframe` has it.
+        rows: int64 ``(n,)``, those of the table. key: how the table's begins. alt, look: as `st.dataframe` has it.
     """
     # a selection is a position in the list: another list must not inherit it
     key = f"{key}_{hash(rows.tobytes()):x}"
@@ -196,6 +196,7 @@ def rows_to_read(corpus: Corpus, rows: np.ndarray, table: pa.Table, key: str, **
         key=key,
         on_select=lambda: _take(corpus, rows, key),
         selection_mode="single-cell",
+        alt=alt,
         **look,
     )
 

@@ -15,6 +15,7 @@ from datamask.dashboard.data.openings import title_of
 from datamask.dashboard.drawing import words
 from datamask.dashboard.runs import form_panel, listing, outcome, provenance
 from datamask.dashboard.shell import session
+from datamask.dashboard.shell.option_control import one_of
 from datamask.dashboard.workspace.rules import book_of_run
 from datamask.dashboard.workspace.workspace import pose
 from datamask.errors import DatamaskError
@@ -222,15 +223,8 @@ def _choice(label: str, key: str, options: Sequence[str], names: dict[str, str])
     """A row of choices, of which another run may have fewer."""
     if st.session_state.get(key) not in options:
         st.session_state.pop(key, None)
-    return st.segmented_control(
-        label,
-        options,
-        default=options[0],
-        key=key,
-        required=True,
-        format_func=names.__getitem__,
-        label_visibility="collapsed",
-    )
+    chosen: str = one_of(label, {name: names[name] for name in options}, key, label_visibility="collapsed")
+    return chosen
 
 
 def _vitals(run: Run) -> None:

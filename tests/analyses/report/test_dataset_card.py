@@ -21,20 +21,13 @@ from datamask.analyses.report.hub_text import plain
 from datamask.analyses.report.public import OF_CORPUS, OF_SELECTION, public_config
 from datamask.cli import main
 from datamask.config import CorpusConfig, RunConfig, SelectionConfig
-from datamask.corpus import open_corpus
 from datamask.dashboard.drawing import words
 from datamask.options import CORPUS_OPTIONS, OPTIONS
 from datamask.runs.ablation_results import save
 from datamask.runs.recipe import recipe_of
 from datamask.runs.store import RunStore
 from tests.making.ablations import ROBUST, made_result
-from tests.making.runs import finish_run, write_shard
-
-
-@pytest.fixture
-def world(tmp_path):
-    config = write_shard(tmp_path / "shard.parquet")
-    return RunStore(tmp_path / "runs"), open_corpus(config), config
+from tests.making.runs import finish_run
 
 
 def exported(store, run, folder, *words) -> int:

@@ -11,20 +11,11 @@ from datamask.ablation.offer import offer
 from datamask.analyses.report import report
 from datamask.analyses.report.summary import NOT_MEASURED, Kept, kept_by, summary
 from datamask.config import RunConfig, SelectionConfig
-from datamask.corpus import open_corpus
 from datamask.runs.ablation_results import save
 from datamask.runs.execute import execute
-from datamask.runs.store import RunStore
 from datamask.work.context import Work
 from tests.making.ablations import ROBUST, made_result
-from tests.making.runs import finish_run, write_shard
-
-
-@pytest.fixture
-def world(tmp_path):
-    """A store, a corpus of 240 rows, and its settings."""
-    config = write_shard(tmp_path / "shard.parquet")
-    return RunStore(tmp_path / "runs"), open_corpus(config), config
+from tests.making.runs import finish_run
 
 
 def ran(world, **settings):
