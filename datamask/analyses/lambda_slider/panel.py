@@ -1,4 +1,4 @@
-"""The lambda slider on the map: solved selections sent once, and the exact one where the slider is let go.
+"""The sliders on the map, λ and how much to keep: solved selections sent once, the exact one where one is let go.
 
     beside = lambda_slider.Beside(current, places, seen, panel, tallies, sample, tried, scope)
     canvas_map(MAP, ..., slider=lambda_slider.slider(MAP, beside))
@@ -32,11 +32,12 @@ from datamask.dashboard.runs import listing
 from datamask.dashboard.shell import session
 from datamask.dashboard.shell import view as views
 from datamask.dashboard.shell.garbage import settled
-from datamask.dashboard.tradeoff import lambda_points, live
+from datamask.dashboard.tradeoff import amounts, lambda_points, live
 from datamask.dashboard.tradeoff.lambda_points import Mark
 from datamask.dashboard.workspace import current as currently
 from datamask.dashboard.workspace.current import Current
-from datamask.dashboard.workspace.workspace import MIDDLE, Workspace
+from datamask.dashboard.workspace.workspace import MIDDLE, Workspace, pose
+from datamask.errors import OptionError
 from datamask.work.worker import worker
 
 LATER = 2.0
@@ -151,7 +152,7 @@ def _begin(workspace: Workspace, drawn: list[bool]) -> None:
 
 
 def take(name: str, workspace: Workspace) -> None:
-    """Take note of where the slider of a map was let go last, once.
+    """Take note of where the sliders of a map were let go last, once.
 
     Where that and the press of a button reach a busy server together, Streamlit may call the button first.
     """
@@ -159,12 +160,25 @@ def take(name: str, workspace: Workspace) -> None:
     if not isinstance(moved, Mapping) or moved.get("turn") == st.session_state.get(HEARD):
         return
     st.session_state[HEARD], lamb = moved.get("turn"), moved.get("lamb")
-    if lamb is None:
-        views.change(lamb=None)
-    elif isinstance(lamb, int | float) and not isinstance(lamb, bool) and 0 <= lamb <= 1:
+    chosen = isinstance(lamb, int | float) and not isinstance(lamb, bool) and 0 <= lamb <= 1
+    if chosen:
         views.change(lamb=round(float(lamb), 2))
-        if answers(workspace):
-            _prepare(workspace)
+    elif "lamb" in moved and lamb is None:
+        views.change(lamb=None)
+    if isinstance(keep := moved.get("keep"), Mapping):
+        workspace, chosen = _keep(workspace, str(keep.get("amount")), str(keep.get("unit"))), True
+    if chosen and answers(workspace):
+        _prepare(workspace)
+
+
+def _keep(workspace: Workspace, amount: str, unit: str) -> Workspace:
+    """Have the view select another amount; gives the workspace then. What cannot be selected is kept in `trouble`."""
+    now = workspace.renewed()
+    try:
+        pose(amounts.keeping(now.asked, len(now.corpus), amount, unit), now.rules)
+    except OptionError as error:
+        st.session_state["trouble"] = str(error)
+    return now.renewed()
 
 
 def _prepare(workspace: Workspace) -> None:
@@ -229,6 +243,7 @@ def _state(beside: Beside, along: Current) -> dict[str, Any]:
         "home": home,
         "back": f"As in {beside.name}" if workspace.run is not None else "Back to the middle",
         "run": beside.name,
+        "keep": _amount(beside),
         # what the page around the map shows, too
         "current": None
         if point is None
@@ -242,6 +257,14 @@ def _state(beside: Beside, along: Current) -> dict[str, Any]:
             for point in beside.tried
         ],
     }
+
+
+def _amount(beside: Beside) -> dict[str, Any] | None:
+    """What stands on the slider of the amount; None where another one cannot be solved here."""
+    workspace, selection = beside.workspace, beside.current.selection
+    if workspace.run is not None and workspace.run.whole is not None:
+        return None
+    return amounts.amount_of(workspace.settings, beside.corpus, None if selection is None else selection.mask)
 
 
 def _progress(beside: Beside, along: Current) -> tuple[str, str, str]:

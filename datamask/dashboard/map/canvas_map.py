@@ -46,6 +46,8 @@ MAP = (
     "turn",
     "hands",
     "counts",
+    "held",
+    "keep",
     "slider",
     "front",
     "map",

@@ -228,13 +228,14 @@ def _answer(now: Current, lamb: float, seconds: float) -> LambdaPoint | None:
     session keeps the last one with what it is of: asking again would take the solver from what it is solving.
     """
     behind = now.behind
-    if behind is None or not behind.alive or behind.preparing or not behind.quick:
+    if behind is None or not behind.alive or not behind.quick:
         return None
     asked, point = st.session_state.get(ANSWER, (None, None))
     if asked == (behind.number, lamb, behind.ready):
         return cast(LambdaPoint, point)
     refined, ready = lambda_points.refined(now.workspace.corpus, now.workspace.settings), behind.ready
-    found = (behind.refined if refined else behind.answer)(lamb, seconds)
+    # asked before the problem is posed, it is solved before all other lambdas
+    found = (behind.refined if refined else behind.answer)(lamb, 0.0 if behind.preparing else seconds)
     if found is None:
         return None
     point = lambda_point.of_answer(found)

@@ -160,6 +160,17 @@ class Visitor(RuleBasedStateMachine):
         tab.takes(lamb=lamb)
         self._drawn(tab)
 
+    @rule(tab=tabs, ratio=st.sampled_from(RATIOS), by_rows=st.booleans(), lamb=st.sampled_from((None, *LAMBDAS)))
+    def drags_keep(self, tab: Tab, ratio: float, by_rows: bool, lamb: float | None) -> None:
+        """Alone, or after λ on a server that has not heard of that yet."""
+        rows = round(ratio * len(tab.opened.corpus))
+        keep = {"amount": f"{rows}", "unit": "rows"} if by_rows else {"amount": f"{100 * ratio:g}", "unit": "%"}
+        moved = {"keep": keep, "turn": tab.state.get(lambda_slider.HEARD, 0) + 1}
+        tab.state["map"] = {"moved": moved if lamb is None else {**moved, "lamb": lamb}}
+        self._act(tab, lambda now: lambda_slider.take("map", now))
+        tab.takes(ratio=ratio, run="", **({} if lamb is None else {"lamb": lamb}))
+        self._drawn(tab)
+
     @rule(tab=tabs, ratio=st.sampled_from(RATIOS), objective=st.sampled_from(OBJECTIVES))
     def changes_the_problem(self, tab: Tab, ratio: float, objective: str) -> None:
         changed = {"select_ratio": ratio, "objective": objective}

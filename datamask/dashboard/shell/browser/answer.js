@@ -1,5 +1,5 @@
 // The answer bar: how large and how good the current selection is. While λ is dragged it shows the solved selection that
-// the map draws, which the map's slider tells by the bell, and names its λ.
+// the map draws, and names its λ; while Keep is, how many rows and tokens that is. The map's sliders tell it by the bell.
 
 const BARS = new WeakMap();
 const LOW = -0.15; // where a meter begins: below 0, which is random
@@ -35,7 +35,7 @@ class AnswerBar {
   show(moved) {
     const { answer, problem, ticks, colors } = this.data, said = moved ?? answer;
     this.name.textContent = said.name;
-    this.about.textContent = [problem, said.note].filter(Boolean).join(" · ");
+    this.about.textContent = [said.problem ?? problem, said.note].filter(Boolean).join(" · ");
     this.root.title = this.about.textContent;
     this.size.textContent = said.size;
     this.meters.replaceChildren();

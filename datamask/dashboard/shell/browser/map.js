@@ -56,7 +56,7 @@ class LinkedMap {
     this.watch.disconnect();
     cancelAnimationFrame(this.planned);
     clearTimeout(this.resting);
-    this.slider.elsewhere(false);
+    this.slider.elsewhere(null);
     this.root.remove();
   }
 

@@ -1,7 +1,6 @@
 // The lambda slider of a map. Solved selections travel once, with their numbers; dragging shows the nearest of them and
 // asks nobody. Letting go tells the server once, which draws the page with the selection at just that lambda.
 
-const RESTS = 200; // milliseconds without a key after which the keyboard has let go
 const THUMB = 16; // CSS pixels, as in the style sheet: the middle of the thumb marks the value
 
 class LambdaSlider {
@@ -30,20 +29,17 @@ class LambdaSlider {
     this.button = make("button", "", line);
     this.home = make("button", "home", line);
     for (const button of [this.button, this.home]) button.type = "button";
+    this.keep = new KeepSlider(this, this.root);
     this.points = [];
     this.turn = 0; // when a hand was last on it
     this.asked = 0; // when it was last let go
     this.rests = true; // whether the page has followed
     this.touched = false;
     this.moved = false;
+    this.said = null; // what the answer bar says in place of the page's own selection
+    this.pending = {}; // what was let go of since the page followed
     this.at = 0.5;
-    this.waiting = 0;
-    this.byKeys = false;
-    this.input.oninput = () => this.drag();
-    this.input.onchange = () => this.release();
-    this.input.onpointerdown = () => { this.byKeys = false; };
-    this.input.onkeydown = () => { this.byKeys = true; };
-    this.input.onblur = () => this.waiting && this.ask(this.at); // before whatever is pressed next
+    held(this.input, () => this.drag(), () => this.ask(this.at));
     this.button.onclick = () => this.press();
     this.home.onclick = () => {
       this.touched = false;
@@ -59,14 +55,15 @@ class LambdaSlider {
   receive(state, solved, counts) {
     Object.assign(this, { state, solved, counted: counts });
     this.root.hidden = !state;
-    if (!state) return this.elsewhere(false);
+    if (!state) return this.elsewhere(null);
     this.root.classList.toggle("dark", state.dark);
     const { current } = state;
     this.points = (solved?.points ?? []).map((point, place) => ({ ...point, place }))
       .filter(({ lamb }) => lamb !== current?.lamb).concat(current ?? []).sort((a, b) => a.lamb - b.lamb);
     // what was drawn before the slider moved on does not move it back
     this.rests = !this.turn || state.heard === this.turn;
-    if (this.rests) Object.assign(this, { at: state.at, touched: state.touched });
+    if (this.rests) Object.assign(this, { at: state.at, touched: state.touched, pending: {} });
+    this.keep.receive(state.keep);
     this.mark();
     this.show(false);
   }
@@ -80,25 +77,28 @@ class LambdaSlider {
   }
 
   drag() {
-    Object.assign(this, { turn: Date.now(), rests: false, touched: true });
+    this.touch();
+    this.touched = true;
     this.at = Number(this.input.value);
     this.show();
   }
 
-  release() {
-    clearTimeout(this.waiting);
-    // each arrow key is a change of its own; a pointer lets go once
-    if (this.byKeys) this.waiting = setTimeout(() => this.ask(this.at), RESTS);
-    else this.ask(this.at);
+  // A hand is on one of the two sliders: until the page has followed, it does not move them.
+  touch() {
+    Object.assign(this, { turn: Date.now(), rests: false });
   }
 
   // The selection at a lambda; null: the one it began with.
   ask(lamb) {
-    clearTimeout(this.waiting);
-    this.waiting = 0;
-    this.turn = this.asked = Date.now();
-    this.rests = false;
-    this.map.setStateValue("moved", { lamb, turn: this.turn });
+    this.send({ lamb });
+  }
+
+  // Tell the server what was let go of, with what it may not have heard yet.
+  send(part) {
+    this.touch();
+    this.asked = this.turn;
+    Object.assign(this.pending, part);
+    this.map.setStateValue("moved", { ...this.pending, turn: this.turn });
   }
 
   press() {
@@ -131,7 +131,7 @@ class LambdaSlider {
 
   show(paint = true) {
     const { state, point, at, touched } = this;
-    this.elsewhere(!!point && point !== state.current);
+    this.follow();
     this.input.value = String(at);
     this.input.disabled = this.points.length < 2 && !state.answers;
     this.typed.value = at.toFixed(2);
@@ -161,21 +161,26 @@ class LambdaSlider {
     if (paint) this.map.recolour();
   }
 
-  // Whether the map draws another selection than the page around it. All that cannot follow at once is dimmed by style
-  // sheets until it does: the map's own for what lies on it, the page's for what lies around it.
-  elsewhere(moved) {
-    this.map.root.classList.toggle("moved", moved);
-    // another map on the page has no say in it
-    if (moved || this.moved) document.documentElement.toggleAttribute("data-lambda-moved", moved);
-    if (moved || this.moved) this.tell(moved ? this.point : null);
-    this.moved = moved;
-    this.count(moved ? countsAt(this.counted, this.point.lamb) : null);
+  // Have the answer bar say what is under the hand: the amount to keep, or the selection at a lambda.
+  follow() {
+    const { state, point } = this, kept = this.keep.answer;
+    this.moved = !kept && !!point && point !== state.current;
+    const other = this.moved ? { ...point, note: point.run ? `run ${state.run}` : point.note } : null;
+    this.elsewhere(kept ?? other, this.moved ? countsAt(this.counted, point.lamb) : null);
   }
 
-  // Have the answer bar say what is under the hand; null: what the page shows.
-  tell(point) {
-    STORE.answer = point && { ...point, note: point.run ? `run ${this.state.run}` : point.note };
-    STORE.bell.dispatchEvent(new CustomEvent("answer", { detail: STORE.answer }));
+  // While the map draws another selection than the page around it, all that cannot follow at once is dimmed by style
+  // sheets: the map's own for what lies on it, the page's for what lies around it. null: the page has followed.
+  elsewhere(said, counts = null) {
+    this.map.root.classList.toggle("moved", !!said);
+    // another map on the page has no say in it
+    if (said || this.said) {
+      document.documentElement.toggleAttribute("data-lambda-moved", !!said);
+      STORE.answer = said;
+      STORE.bell.dispatchEvent(new CustomEvent("answer", { detail: said }));
+    }
+    this.said = said;
+    this.count(counts);
   }
 
   // Have the shares on the map and around it follow while the page does not; null: they are the page's again.
