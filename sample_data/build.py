@@ -128,7 +128,6 @@ def keep_results() -> None:
     """Compute what the pages show of the demo, and put it into `RESULTS`: the cache, and the folder of a run."""
     # torch comes with these
     from datamask.analyses.ablation.compute.kept_study import compute
-    from datamask.dashboard.linked import topics
     from datamask.dashboard.map import map_layout
     from datamask.runs.store import RunStore
     from datamask.work.context import Work
@@ -138,7 +137,6 @@ def keep_results() -> None:
         store, config = RunStore(scratch), CorpusConfig((SHARD,))
         corpus = open_corpus(config)
         map_layout.prepare(corpus, store.cache_dir, Work(report=_say))
-        topics.start(corpus, corpus.texts, store.cache_dir).wait()
         compute(corpus, QUESTION, store.cache_dir, work=Work(report=_say))
         _solve(corpus, store.cache_dir)
         with replacing_folder(RESULTS) as folder:
@@ -178,13 +176,15 @@ def _solve(corpus: Corpus, cache_dir: Path) -> None:
 
 def results(corpus: Corpus, cache_dir: Path) -> list[StoredResult[Any]]:
     """Describe the results in the cache that travel with the corpus."""
+    from datamask.corpus.projections import DEFAULT
     from datamask.corpus.projections.layouts import stored_layout
-    from datamask.dashboard.linked.topics import stored_topics
     from datamask.dashboard.map.map_layout import stored_crowding
+    from datamask.dashboard.map.named_regions import stored_regions
     from datamask.dashboard.tradeoff import kept_baselines, kept_points, lambda_points
     from datamask.runs.ablation_results import stored_result
 
-    drawn = [stored(corpus, cache_dir) for stored in (stored_layout, stored_crowding, stored_topics)]
+    drawn = [stored_layout(corpus, cache_dir), stored_crowding(corpus, cache_dir)]
+    drawn.append(stored_regions(corpus, cache_dir, DEFAULT))
     problem = kept_points.key_of(corpus, lambda_points.settings_of(None))
     points = kept_points.stored_points(corpus.fingerprint, problem, len(corpus), cache_dir)
     baselines = kept_baselines.stored_baselines(corpus.fingerprint, problem, cache_dir)

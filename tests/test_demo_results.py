@@ -13,8 +13,7 @@ from datamask.corpus import open_corpus
 from datamask.corpus.density import local_density
 from datamask.corpus.neighbors import build_neighbors
 from datamask.dashboard.data import demo
-from datamask.dashboard.linked import topics
-from datamask.dashboard.map import map_layout
+from datamask.dashboard.map import map_layout, named_regions
 from datamask.dashboard.tradeoff import kept_points, lambda_points, live
 from datamask.evaluation.live import GRID
 from datamask.evaluation.measures.ground import GRAPH_NEIGHBORS
@@ -52,7 +51,7 @@ def test_its_map_and_names_are_found_and_believed(installed):
     store, corpus = installed
     layout = map_layout.layout(corpus, store.cache_dir)
     assert layout.points.shape == (len(corpus), 2) and layout.fitted > 5_000 and layout.kept > 0.2
-    assert len(topics.load(corpus, store.cache_dir).codes) == len(corpus)
+    assert len(named_regions.load(corpus, store.cache_dir, "UMAP").codes) == len(corpus)
     graph = build_neighbors(corpus.features, map_layout.CROWD + 1)
     np.testing.assert_allclose(
         map_layout.crowding(corpus, store.cache_dir), local_density(graph, map_layout.CROWD), atol=1e-3

@@ -22,7 +22,6 @@ from datamask.corpus.neighbors import stored_graph
 from datamask.corpus.projections import DEFAULT
 from datamask.dashboard.data import first_looks, preparing
 from datamask.dashboard.data.openings import Openings
-from datamask.dashboard.linked import topics
 from datamask.dashboard.map import map_layout
 from datamask.pages.export import whole_work
 from datamask.runs import ablation_results, applying, stored_measures
@@ -141,12 +140,7 @@ WORK: dict[str, Work] = {
     "crowding and layout": Work(
         lambda world: map_layout.start(world.corpus, world.cache_dir, _projection(world)),
         kept=lambda world: map_layout.layout(world.corpus, world.cache_dir, _projection(world)),
-        kinds=("graph", "half-built graph", "crowding", "layout"),
-    ),
-    "topics": Work(
-        lambda world: topics.start(world.corpus, None, world.cache_dir),
-        kept=lambda world: topics.load(world.corpus, world.cache_dir),
-        kinds=("clusters", "topics"),
+        kinds=("graph", "half-built graph", "crowding", "layout", "regions"),
     ),
     "scoreboard": Work(
         lambda world: measuring.start_board([world.run], world.corpus, world.cache_dir),

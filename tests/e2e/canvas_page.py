@@ -40,9 +40,9 @@ def draw() -> None:
         height=300,
         on_pick=lambda row: st.session_state.update(picked=row),
         names=[
-            Named(7, "<b>right</b>", "43 %", 0.8, 0.6, "Right: 2,500 samples"),
-            Named(3, "left", "12 %", -1.0, -0.6, "Left: 2,500 samples"),
-            Named(5, "no room", "", -0.98, -0.58, "Covered by the one on the left"),
+            Named(7, "<b>right</b>", 0.8, 0.6, "Right: 2,500 samples"),
+            Named(3, "left", -1.0, -0.6, "Left: 2,500 samples"),
+            Named(5, "no room", -0.98, -0.58, "Covered by the one on the left"),
         ],
         opened=st.session_state.get("opened", []),
         on_name=lambda code: st.session_state.update(opened=[code]),

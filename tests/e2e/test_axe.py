@@ -20,15 +20,15 @@ from playwright.sync_api import Page, expect
 from datamask.corpus.projections.layouts import Layout, stored_layout
 from datamask.dashboard.data.openings import Opening, openings
 from datamask.dashboard.drawing import palette
-from datamask.dashboard.linked import topics
 from datamask.dashboard.map import map_layout
+from datamask.dashboard.map.named_regions import NamedRegions, stored_regions
 from datamask.runs import ablation_results
 from datamask.runs.store import Run, RunStore
 from tests.e2e.serving import FAILED, QUIET, STILL, served
 from tests.making.ablations import ROBUST, made_result
 from tests.making.runs import finish_run, write_shard
 
-LONG, CLUSTERS = 240_000, 12
+LONG, REGIONS = 240_000, 12
 VIEWS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("", ".map[data-drawn='1']", ("Under- and over-represented",)),
     ("data", ".js-plotly-plot .main-svg .trace", ()),
@@ -68,9 +68,10 @@ def stored(folder: Path) -> tuple[Opening, Run]:
     assert corpus is not None, opening.job.error
     stored_layout(corpus, store.cache_dir).keep(Layout(corpus.features[:, :2].astype(np.float32), 0.5, len(corpus)))
     map_layout.stored_crowding(corpus, store.cache_dir).keep(corpus.features[:, 0].astype(np.float32))
-    codes = (np.arange(len(corpus)) % CLUSTERS).astype(np.int32)
-    names = tuple(f"topic {number}" for number in range(CLUSTERS))
-    topics.stored_topics(corpus, store.cache_dir).keep(topics.Topics(codes, names))
+    codes = (np.arange(len(corpus)) % REGIONS).astype(np.int32)
+    names = tuple(f"some, words {number}" for number in range(REGIONS))
+    regions = NamedRegions(codes, names, corpus.features[:REGIONS, :2].astype(np.float32))
+    stored_regions(corpus, store.cache_dir, "UMAP").keep(regions)
     result = made_result(ROBUST, fingerprint=corpus.fingerprint, n=len(corpus), rows=100)
     assert ablation_results.save(store.cache_dir, result)
     for lamb in (0.0, 0.25, 0.75, 1.0, 0.5):

@@ -17,11 +17,15 @@ from streamlit.testing.v1 import AppTest
 from datamask.corpus.projections.layouts import Layout, stored_layout
 from datamask.dashboard.data.openings import Opening, openings
 from datamask.dashboard.map import map_layout
+from datamask.dashboard.map.named_regions import NamedRegions, stored_regions
 from datamask.dashboard.tradeoff import lambda_points
 from datamask.dashboard.workspace import files
 from datamask.runs.run_queue import run_queue
 from datamask.runs.store import Run, RunStore
 from tests.making.runs import finish_run, write_shard
+
+REGIONS = ("cats, dogs", "birds, fish", "trees, grass")
+"""Names of the regions of `mapped`."""
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -83,13 +87,16 @@ def finished(opened, store):
 
 @pytest.fixture
 def mapped(opened, store) -> np.ndarray:
-    """Crowding and a layout on disk, the three clumps as three far corners; gives the clump of each row."""
+    """Crowding and a layout on disk, the three clumps as three far regions; gives the clump of each row."""
     corpus = opened.corpus
     clump = corpus.features[:, :3].argmax(axis=1)
     rng = np.random.default_rng(0)
-    points = np.array([[0, 0], [10, 0], [0, 10]])[clump] + rng.normal(0, 0.3, (len(corpus), 2))
+    corners = np.array([[0, 0], [10, 0], [0, 10]], np.float32)
+    points = corners[clump] + rng.normal(0, 0.3, (len(corpus), 2))
     stored_layout(corpus, store.cache_dir).keep(Layout(points.astype(np.float32), 0.5, len(corpus)))
     map_layout.stored_crowding(corpus, store.cache_dir).keep(rng.random(len(corpus)).astype(np.float32))
+    regions = NamedRegions(clump.astype(np.int32), REGIONS, corners)
+    stored_regions(corpus, store.cache_dir, "UMAP").keep(regions)
     return clump
 
 

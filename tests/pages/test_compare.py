@@ -7,9 +7,9 @@ import shutil
 import numpy as np
 import pytest
 
-from datamask.dashboard.linked import topics
 from datamask.runs.store import Run
 from datamask.runs.stored_measures import stored_agreement, stored_board
+from tests.pages.conftest import REGIONS
 from tests.pages.reading import compared_runs, map_data, parcels, titles
 
 
@@ -115,16 +115,13 @@ def test_two_runs_of_one_kind(page, opened, runs, explained):
 
 
 def test_the_maps_name_their_regions(page, opened, store, mapped, runs):
-    topics.stored_topics(opened.corpus, store.cache_dir).keep(
-        topics.Topics(mapped.astype(np.int32), ("1 · cats", "2 · dogs", "3 · birds"))
-    )
     app = page("pages/compare.py", corpus=opened.key, run=runs[1].id)
-    corners, counts = {"cats": (0, 0), "dogs": (10, 0), "birds": (0, 10)}, np.bincount(mapped)
+    corners, counts = dict(zip(REGIONS, ((0, 0), (10, 0), (0, 10)), strict=True)), np.bincount(mapped)
     for panels in ("changes", "selected"):
         app.get_by_key("draw").set_value(panels).run()
         named = map_data(app)["names"]
         assert {label for _, label, *_ in named} == set(corners)
-        for code, label, _, x, y, sentence in named:
+        for code, label, x, y, sentence in named:
             assert (x, y) == pytest.approx(corners[label], abs=0.9)
             # they are read here, and not pressed
             assert sentence == f"{label}: {counts[code]} rows."

@@ -7,7 +7,7 @@ import json
 import threading
 import time
 from collections import Counter
-from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -28,7 +28,6 @@ from datamask.dashboard.linked import (
     distribution_panel,
     groups_panel,
     names_panel,
-    topics,
 )
 from datamask.dashboard.linked.facets import class_facet
 from datamask.dashboard.map import canvas_map, map_layout, scene, shared_view
@@ -45,6 +44,7 @@ from datamask.work import result_file
 from datamask.work.lanes import Priority
 from datamask.work.worker import worker
 from tests.making.runs import NASTY, finish_run, write_shard
+from tests.pages.conftest import REGIONS
 from tests.pages.reading import brush, captions, map_data, parcels, titles, view
 
 
@@ -143,7 +143,6 @@ def test_one_map_of_the_selection_unless_more_are_asked_for(page, opened, finish
 def test_a_drawing_finds_each_thing_once_and_sends_no_script(page, opened, store, finished, mapped, monkeypatch):
     """λ was looked up five times, a stored layout was read three times, and components brought their scripts."""
     run = finished(name="mine", objective="pairwise")
-    topics.stored_topics(opened.corpus, store.cache_dir).keep(topics.Topics(mapped.astype(np.int32), ("a", "b", "c")))
     monkeypatch.setattr(memo, "SETTLED_SECONDS", -1.0)
     app, calls = page(corpus=opened.key, run=run.id), Counter()
     for module, name in (
@@ -216,8 +215,6 @@ def test_the_rail_folds_and_nothing_in_it_is_forgotten(page, opened, finished, m
 
 def test_three_panels_and_their_captions(page, opened, store, finished, mapped, explained):
     run = finished(name="<b>mine</b>")
-    codes = mapped.astype(np.int32)
-    topics.stored_topics(opened.corpus, store.cache_dir).keep(topics.Topics(codes, ("1", "2", "3")))
     app = page(corpus=opened.key, run=run.id, maps="3")
     assert titles(app) == ["Selected by <b>mine</b>", "Quality score", "Similarity to neighbors"]
     said = captions(app)
@@ -400,58 +397,35 @@ def test_shards_opened_again_with_another_column_show_it(page, opened, store, ma
     assert "**80** of 240 rows" in said_by(app)
 
 
-def names_on_the_map(app) -> list[list]:
-    return map_data(app)["names"]
-
-
-def test_regions_are_named_and_a_press_on_a_name_shows_its_samples_alone(page, opened, store, finished, mapped):
-    corpus = opened.corpus
-    codes, names = mapped.astype(np.int32), ("1 · cats", "2 · dogs", "3 · birds")
-    topics.stored_topics(corpus, store.cache_dir).keep(topics.Topics(codes, names))
+def test_regions_are_named_and_a_press_on_a_name_shows_its_rows_alone(page, opened, finished, mapped):
     run = finished(name="mine")
     app = page(corpus=opened.key, run=run.id)
     selected = run.rows()["selected"].to_numpy(zero_copy_only=False)
-    counts = np.bincount(codes)
-    shares = [words.percent(selected[codes == code].mean()) for code in range(3)]
-    listed = names_on_the_map(app)
-    assert {(code, label, share) for code, label, share, *_ in listed} == {
-        (code, ("cats", "dogs", "birds")[code], shares[code]) for code in range(3)
-    }
     corners = ((0, 0), (10, 0), (0, 10))
-    for code, _, _, x, y, sentence in listed:
-        assert (x, y) == pytest.approx(corners[code], abs=0.9)
-        kept = f"{shares[code]} of them selected (all rows: {words.percent(selected.mean())})"
-        assert f"{counts[code]} rows, {kept}" in sentence
-    # a press is a filter like any other, and a second one takes it back
-    brush(app, Among("cluster", ("2 · dogs",)))
+    assert [(code, label) for code, label, *_ in map_data(app)["names"]] == list(enumerate(REGIONS))
+    for code, _, x, y, sentence in map_data(app)["names"]:
+        assert (x, y) == corners[code]
+        kept = f"{words.percent(selected[mapped == code].mean())} of them selected (all rows: "
+        assert f"{(mapped == code).sum()} rows, {kept}{words.percent(selected.mean())})" in sentence
+    # a press is a filter like any other
+    brush(app, Among("UMAP region", REGIONS[1:2]))
     app.run()
-    assert map_data(app)["opened"] == [1] and f"**{counts[1]}** of 240 rows" in said_by(app)
-    app.selectbox(key="names_by").select("source").run()
-    assert map_data(app)["opened"] == []
-    app.selectbox(key="names_by").select("nothing").run()
-    assert names_on_the_map(app) == []
+    assert map_data(app)["opened"] == [1] and f"**{(mapped == 1).sum()}** of 240 rows" in said_by(app)
+    # regions of another layout stay a filter, and are not on its map
+    app.get_by_key("projection").set_value("PCA").run()
+    assert map_data(app)["opened"] == [] and f"**{(mapped == 1).sum()}** of 240 rows" in said_by(app)
 
 
 def test_a_press_on_a_name_toggles_its_filter(opened, monkeypatch):
-    corpus = opened.corpus
-    rows = Rows(240, classes={"cluster": ((np.arange(240) % 2).astype(np.int32), ("1 · a", "2 · b"))})
+    corpus, ground = opened.corpus, SimpleNamespace(kind="UMAP")
+    rows = Rows(240, classes={"UMAP region": ((np.arange(240) % 2).astype(np.int32), ("a", "b"))})
     state: dict[str, object] = {}
     monkeypatch.setattr("streamlit.session_state", state)
-    for code, expected in ((1, ("2 · b",)), (0, ("1 · a",)), (0, None)):
+    for code, expected in ((1, ("b",)), (0, ("a",)), (0, None)):
         view = brushing.Linked(corpus, rows, brushing.kept(), "key")
-        names_panel.press(view, names_panel.WORDS, code)
-        condition = brushing.kept().of("cluster")
+        names_panel.press(view, ground, code)
+        condition = brushing.kept().of("UMAP region")
         assert (condition.names if condition is not None else None) == expected
-
-
-def test_without_texts_and_classes_nothing_names_a_region_and_it_says_why(page, opened, mapped, shard, runs_dir):
-    rows = Rows(5, classes={"selected": (np.zeros(5, int), ("a", "b")), "cluster": (np.zeros(5, int), ("1",))})
-    bare = replace(opened.corpus, metadata=opened.corpus.metadata.select([]))
-    assert names_panel.choices(bare, rows) == [names_panel.NOTHING]
-    many = Rows(5, classes={"address": (np.zeros(5, int), tuple(map(str, range(names_panel.CLASSES + 1))))})
-    assert names_panel.choices(bare, many) == [names_panel.NOTHING]
-    classes = Rows(5, classes={"source": (np.zeros(5, int), ("a", "b"))})
-    assert names_panel.choices(bare, classes) == ["source", names_panel.NOTHING]
 
 
 def test_a_column_called_as_what_every_corpus_has_is_shown_beside_it(page, opened, store, mapped, shard, runs_dir):
@@ -459,43 +433,42 @@ def test_a_column_called_as_what_every_corpus_has_is_shown_beside_it(page, opene
     opening = reopened(
         shard,
         runs_dir,
-        cluster=pa.array(halves),
+        **{"UMAP region": pa.array(halves)},
         selected=pa.array(np.arange(240) % 3 == 0),
         quality=pa.array(np.arange(240.0)),
         length=pa.array(np.where(np.arange(240) % 4, "short", "long")),
     )
     corpus = opening.corpus
-    codes = (np.arange(240) % 12).astype(np.int32)
-    topics.stored_topics(corpus, store.cache_dir).keep(topics.Topics(codes, tuple(f"topic {k}" for k in range(12))))
     run = finish_run(store, corpus, opening.config, corpus.quality, name="mine")
     app = page(
         "app.py",
         corpus=opening.key,
         run=run.id,
         maps="3",
-        second="cluster",
-        third="cluster (column)",
+        second="UMAP region",
+        third="UMAP region (column)",
         tab="Distributions",
     )
     offered = app.selectbox(key="second").options
-    assert {"quality score", "length", "cluster"} <= set(offered)
-    assert {f"{name} (column)" for name in ("cluster", "selected", "quality", "length")} <= set(offered)
-    assert titles(app)[1:] == ["cluster", "cluster (column)"]
+    assert {"quality score", "length", "UMAP region"} <= set(offered)
+    assert {f"{name} (column)" for name in ("UMAP region", "selected", "quality", "length")} <= set(offered)
+    assert titles(app)[1:] == ["UMAP region", "UMAP region (column)"]
     assert {line.split()[0] for line in key_lines(app, 2)} == {"old", "new"}
-    assert any(line.startswith("topic 0") for line in key_lines(app, 1))
-    brush(app, Among("cluster (column)", ("old",)), Among("cluster", ("topic 2",)), Among("selected", ("selected",)))
+    assert any(line.startswith(REGIONS[0]) for line in key_lines(app, 1))
+    conditions = (("UMAP region (column)", ("old",)), ("UMAP region", REGIONS[2:]), ("selected", ("selected",)))
+    brush(app, *(Among(*condition) for condition in conditions))
     app.selectbox(key="second").select("quality").run()
     app.selectbox(key="third").select("quality (column)").run()
     selected = run.rows()["selected"].to_numpy(zero_copy_only=False)
-    expected = np.flatnonzero((codes == 2) & selected)  # each of the twelve is of one half
+    expected = np.flatnonzero((mapped == 2) & (halves == "old") & selected)
     assert f"**{len(expected)}** of 240 rows" in said_by(app)
     listed = app.dataframe[0].value.set_index("chunk_id").sort_index()
     assert listed["quality (column)"].tolist() == expected.tolist()
     assert listed["quality"].tolist() == pytest.approx(corpus.quality[expected].tolist())
     assert listed["selected"].all()
     # a quota is on the column of the shards, under its own name
-    assert app.selectbox(key="quota_column_1").value == "cluster", "what is filtered by is offered first"
-    quota = app.selectbox(key="quota_value_cluster_0")
+    assert app.selectbox(key="quota_column_1").value == "UMAP region", "what is filtered by is offered first"
+    quota = app.selectbox(key="quota_value_UMAP region_0")
     assert quota.value == "old" and set(quota.options) == {"old", "new"}
 
 
@@ -628,14 +601,9 @@ def test_what_the_browser_pressed_among_the_groups_is_checked(opened, monkeypatc
     assert taken == [Among("source", ("code",)), None, None] and read == [None]
 
 
-def test_under_represented_groups_come_first_and_clusters_come_when_they_are_there(
-    page, opened, store, finished, mapped
-):
-    corpus = opened.corpus
-    run = finished(np.where(mapped == 1, 9.0, 0) + corpus.quality, name="mine")
+def test_under_represented_groups_come_first_and_regions_are_among_them(page, opened, store, finished, mapped):
+    run = finished(np.where(mapped == 1, 9.0, 0) + opened.corpus.quality, name="mine")
     app = page(corpus=opened.key, run=run.id)
-    codes = (np.arange(240) % 12).astype(np.int32)
-    topics.stored_topics(corpus, store.cache_dir).keep(topics.Topics(codes, tuple(f"topic {k}" for k in range(12))))
     app.session_state["tab"] = "Under- and over-represented"
     app.run()
     assert not app.exception
@@ -644,7 +612,7 @@ def test_under_represented_groups_come_first_and_clusters_come_when_they_are_the
     assert table["group"].iloc[0] == "books" and table["verdict"].iloc[0] == "over-represented"
     assert set(table["verdict"].iloc[1:]) == {"under-represented"}
     assert len(app.get("plotly_chart")) == 1 and "filter does not apply" not in captions(app)
-    assert {"cluster", "source", "length band"} <= set(app.selectbox(key="group").options)
+    assert {"UMAP region", "source", "length band"} <= set(app.selectbox(key="group").options)
 
 
 @pytest.mark.parametrize("lamb", ["", "0.5"])
@@ -767,18 +735,6 @@ def test_what_the_browser_answers_counts_only_for_what_it_saw(monkeypatch, opene
     assert len(told[-1]["data"]["regions"]) == 2 and told[-1]["data"]["at"] == ""
     told[-1]["on_drawn_change"]()
     assert views.now() is before
-
-
-def test_groups_that_were_made_and_are_gone_are_made_again(page, opened, store, finished, mapped, tmp_path):
-    corpus = opened.corpus
-    run = finished()
-    made = topics.start(corpus, corpus.texts, tmp_path / "elsewhere")
-    assert made.wait(240) and topics.load(corpus, store.cache_dir) is None
-    app = page(corpus=opened.key, run=run.id, tab="Under- and over-represented")
-    again = worker().find(topics.key_of(corpus))
-    assert again.wait(240) and topics.load(corpus, store.cache_dir) is not None
-    app.run()
-    assert not app.exception and any("the selected share of the corpus" in caption.value for caption in app.caption)
 
 
 def test_without_a_mark_the_rows_at_the_ends_of_the_selection_are_a_click_away(page, opened, finished, mapped):

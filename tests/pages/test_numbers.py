@@ -18,8 +18,9 @@ from scipy.sparse.csgraph import connected_components
 from datamask.config import CorpusConfig, RunConfig, SelectionConfig
 from datamask.corpus.projections.layouts import Layout, stored_layout
 from datamask.dashboard.data.openings import openings
-from datamask.dashboard.map import map_layout
+from datamask.dashboard.map import map_layout, named_regions
 from datamask.runs.execute import execute
+from datamask.work.cache import FOLDER
 from datamask.work.context import Work
 from tests.making.runs import write_shard
 from tests.pages.reading import (
@@ -237,7 +238,7 @@ def test_the_form_says_how_often_a_training_reads_what_is_selected(page, opening
     assert "Training tokens must be a number above 0" in words_of(app) and "epochs of" not in words_of(app)
 
 
-def test_the_map_counts_what_is_shown_kept_and_near(page, opening, disk, made):
+def test_the_map_counts_what_is_shown_kept_and_near(page, opening, disk, made, runs_dir):
     mask = disk.selected(made[0.5])
     row = int(np.flatnonzero(~mask)[7])
     app = page(corpus=opening.key, run=made[0.5], sample=disk.ids[row], maps="3")
@@ -275,11 +276,12 @@ def test_the_map_counts_what_is_shown_kept_and_near(page, opening, disk, made):
     apart = np.sort(disk.cosines - 3 * np.eye(240), axis=1)[:, ::-1][:, :15].mean(axis=1)
     # lists are in the order of rounded rows
     assert layer["values"] == pytest.approx(apart[rows], abs=2e-5)
-    # 12: named regions of a column, with what is kept of each
-    app.selectbox(key="names_by").select("source").run()
-    for _, label, share, *_ in map_data(app)["names"]:
-        assert plain(share) == per_cent(mask[disk.source == label].mean())
-    assert {name[1] for name in map_data(app)["names"]} <= set(disk.source)
+    # 12: named regions, with what is selected of the rows drawn inside each
+    regions = named_regions.load(opening.corpus, runs_dir / FOLDER, "UMAP")
+    assert len(map_data(app)["names"]) == len(regions.names)
+    for code, label, _, _, sentence in map_data(app)["names"]:
+        inside = regions.codes == code
+        assert f"{label}: {inside.sum()} rows, {per_cent(mask[inside].mean())} of them" in plain(sentence)
     # 13, 14: a group alone
     web = disk.source == "web"
     app = page(corpus=opening.key, run=made[0.5], where=json.dumps([["source", ["web"]]]))

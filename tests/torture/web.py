@@ -82,7 +82,6 @@ PAGES = {
         "third",
         "projection",
         "marks",
-        "names_by",
         "tab",
         "group",
         "lambda",

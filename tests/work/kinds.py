@@ -19,8 +19,7 @@ from datamask.corpus.corpus import Corpus
 from datamask.corpus.graph_checkpoint import GraphCheckpoint, stored_lists
 from datamask.corpus.neighbors import build_neighbors, stored_graph
 from datamask.corpus.projections.layouts import stored_layout
-from datamask.dashboard.linked import topics
-from datamask.dashboard.map import map_layout
+from datamask.dashboard.map import map_layout, named_regions
 from datamask.dashboard.tradeoff import kept_points
 from datamask.evaluation.anchors import diversity_anchor, stored_ends
 from datamask.evaluation.measures.clusters import cluster_labels, stored_clusters
@@ -225,13 +224,14 @@ def clusters(corpus: Corpus) -> Kind:
     )
 
 
-def named_clusters(corpus: Corpus) -> Kind:
-    arrays = {"codes": (np.arange(N) % 3).astype(np.int32), "names": np.array(["1 · a", "2 · b", "3 · c"])}
+def regions(corpus: Corpus) -> Kind:
+    codes, names = (np.arange(N) % 4 - 1).astype(np.int32), np.array(["a, b", "b, c", "c, d"])
+    wrong = {"no name": put("codes", 0, 3), "one name twice": put("names", 0, "b, c"), "other rows": cut("codes")}
     return Kind(
-        topics.stored_topics(corpus, None).entry,
-        Content({}, arrays),
-        lambda folder: topics.load(corpus, folder),
-        {"no name": put("codes", 0, 3), "one name twice": put("names", 0, "2 · b"), "other rows": cut("codes")},
+        named_regions.stored_regions(corpus, None, "UMAP").entry,
+        Content({}, {"codes": codes, "names": names, "places": np.zeros((3, 2), np.float32)}),
+        lambda folder: named_regions.load(corpus, folder, "UMAP"),
+        wrong | {"no place": cut("places"), "below": put("codes", 0, -2)},
     )
 
 
@@ -407,7 +407,7 @@ KINDS: dict[str, Callable[[Corpus], Kind]] = {
     "ends of facility": ends("facility"),
     "proved ends of pairwise": ends("pairwise", 1200, 400),
     "clusters": clusters,
-    "topics": named_clusters,
+    "regions": regions,
     "scoreboard": board,
     "agreement": agreed,
     "ablation": ablated,

@@ -12,7 +12,7 @@ from datamask.analyses.comparison import tables as comparison
 from datamask.analyses.comparison.tables import Entry
 from datamask.corpus import Corpus
 from datamask.dashboard.drawing import words
-from datamask.dashboard.linked import columns, topics_panel
+from datamask.dashboard.linked import columns
 from datamask.dashboard.map import scene
 from datamask.dashboard.map.filters import Holding, Rows
 from datamask.dashboard.runs import listing
@@ -156,13 +156,12 @@ def _none(kind: str, first: Entry, other: Entry) -> str:
 
 
 def groups(entries: Sequence[Entry], corpus: Corpus, cache_dir: Path) -> None:
-    """What changes in each domain, length band or cluster, the largest change first."""
+    """What changes in each domain, length band or region, the largest change first."""
     first, other = entries[0], other_of(entries)
     classes = columns.rows(corpus, cache_dir, "", None).classes
     choices = [name for name in classes if len(classes[name][1]) > 1]
     if not choices:
         st.caption("This corpus has no column with groups and no texts.")
-        topics_panel.offer(corpus, cache_dir, "compare_clusters")
         return
     if st.session_state.get("compare_group_by", choices[0]) not in choices:
         del st.session_state["compare_group_by"]
@@ -183,7 +182,6 @@ def groups(entries: Sequence[Entry], corpus: Corpus, cache_dir: Path) -> None:
                 persist_state="session",
                 help="The unit of the columns *kept*, *lost* and *gained*. Shares always count rows.",
             )
-        topics_panel.offer(corpus, cache_dir, "compare_clusters")
     codes, names = classes[by]
     table = comparison.by_group(codes, names, first.selected, other.selected, corpus.lengths)
     overall = other.ratio - first.ratio

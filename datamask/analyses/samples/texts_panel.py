@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import pyarrow as pa
@@ -168,36 +168,20 @@ def show(
         table = table.add_column(0, "selected", pa.array(selected[page_rows]))
         config["selected"] = st.column_config.CheckboxColumn(width=TICK)
         order.insert(0, "selected")
-    rows_to_read(
-        corpus,
-        page_rows,
-        table,
-        f"{name}_table",
-        "Rows shown by the filter",
-        height=height,
-        column_order=[*order, *(column for column in table.column_names if column not in order)],
-        column_config=config,
-    )
-
-
-def rows_to_read(corpus: Corpus, rows: np.ndarray, table: pa.Table, key: str, alt: str, **look: Any) -> None:
-    """Draw a table of rows; a click on one makes it the marked row.
-
-    Args:
-        rows: int64 ``(n,)``, those of the table. key: how the table's begins. alt, look: as `st.dataframe` has it.
-    """
     # a selection is a position in the list: another list must not inherit it
-    key = f"{key}_{hash(rows.tobytes()):x}"
+    key = f"{name}_table_{hash(page_rows.tobytes()):x}"
     st.dataframe(
         table,
         hide_index=True,
         lazy=False,
-        row_height=ROW_HEIGHT if "text" in table.column_names else None,
+        height=height,
+        row_height=ROW_HEIGHT if texts else None,
+        column_order=[*order, *(column for column in table.column_names if column not in order)],
+        column_config=config,
         key=key,
-        on_select=lambda: _take(corpus, rows, key),
+        on_select=lambda: _take(corpus, page_rows, key),
         selection_mode="single-cell",
-        alt=alt,
-        **look,
+        alt="Rows shown by the filter",
     )
 
 

@@ -6,7 +6,7 @@ looked at. Everything is cached for all sessions, bounded, and read-only.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,11 +16,13 @@ import pyarrow.compute as pc
 import streamlit as st
 
 from datamask.corpus import Corpus
-from datamask.dashboard.linked import best_rows, brushing, facets, groups, settled_rows, topics
+from datamask.corpus.projections import PROJECTIONS
+from datamask.dashboard.linked import best_rows, brushing, facets, groups, settled_rows
 from datamask.dashboard.linked.facets import Facet
-from datamask.dashboard.map import map_layout
+from datamask.dashboard.map import map_layout, named_regions
 from datamask.dashboard.map.filters import SPOKEN, Holding, Inside, Rows
 from datamask.dashboard.map.layers import Blank, Category, Layer, layer_of_column, number
+from datamask.dashboard.map.named_regions import NamedRegions
 from datamask.dashboard.map.scene import RunColumns
 
 QUALITY, CROWDING, MARGINAL, SCORE, LENGTH = (
@@ -32,14 +34,18 @@ QUALITY, CROWDING, MARGINAL, SCORE, LENGTH = (
 )
 """Names of what every corpus and run have; all others are columns of the shards."""
 
-SELECTED, CLUSTER, BAND = brushing.SELECTED, "cluster", "length band"
+SELECTED, BAND = brushing.SELECTED, "length band"
+
+REGIONS = {named_regions.column_of(projection): projection for projection in PROJECTIONS}
+"""Names of the columns of regions, and the projections whose they are."""
 
 OF_RUN = frozenset((SELECTED, MARGINAL, SCORE, settled_rows.BY_PROOF, settled_rows.BY_PARTS))
 """Names of what is another thing for each run."""
 
 TAKEN = frozenset(
     (
-        *(QUALITY, CROWDING, best_rows.NAME, LENGTH, CLUSTER, BAND, Holding("").name, Inside(()).name),
+        *(QUALITY, CROWDING, best_rows.NAME, LENGTH, BAND, Holding("").name, Inside(()).name),
+        *REGIONS,
         *OF_RUN,
     )
 )
@@ -82,12 +88,14 @@ def rows(
         run_id, run: whose scores there are; empty and None: there is no run.
         selected: bool ``(N,)``, the current selection; None: nothing is selected.
     """
-    crowding, clusters = map_layout.crowding(corpus, cache_dir), topics.load(corpus, cache_dir)
-    kept = _rows(corpus.identity, run_id, crowding is not None, clusters is not None, corpus, run, crowding, clusters)
+    crowding = map_layout.crowding(corpus, cache_dir)
+    found = {name: named_regions.load(corpus, cache_dir, projection) for name, projection in REGIONS.items()}
+    regions = {name: each for name, each in found.items() if each is not None and each.names}
+    kept = _rows(corpus.identity, run_id, crowding is not None, tuple(regions), corpus, run, crowding, regions)
     if selected is None:
         return kept
     classes = {**kept.classes, SELECTED: (selected.astype(np.int32), ("not selected", "selected"))}
-    for last in (CLUSTER, BAND):
+    for last in (*REGIONS, BAND):
         if last in classes:
             classes[last] = classes.pop(last)
     return replace(kept, classes=classes)
@@ -98,11 +106,11 @@ def _rows(
     identity: str,
     run_id: str,
     has_crowding: bool,
-    has_topics: bool,
+    with_regions: tuple[str, ...],
     _corpus: Corpus,
     _run: RunColumns | None,
     _crowding: np.ndarray | None,
-    _clusters: topics.Topics | None,
+    _regions: Mapping[str, NamedRegions],
 ) -> Rows:
     numbers, classes = facets.columns_of(_corpus.metadata, _corpus.metadata_columns)
     shown = shown_names(_corpus.metadata.column_names)
@@ -116,8 +124,7 @@ def _rows(
         **({MARGINAL: _run.marginal_diversity, SCORE: _run.score} if _run is not None else {}),
         **numbers,
     }
-    if _clusters is not None:
-        classes[CLUSTER] = (_clusters.codes, _clusters.names)
+    classes |= {name: (regions.codes, regions.names) for name, regions in _regions.items()}
     if length is not None:
         classes[BAND] = groups.bands(length, unit)
     return Rows(len(_corpus), numbers, classes, _corpus.texts)
@@ -142,14 +149,14 @@ def choices(rows: Rows) -> list[str]:
 
 
 def distributions(corpus: Corpus, run_id: str, rows: Rows, *, of_run: bool) -> list[Facet]:
-    """Every number and class of some rows as bars to brush; bands and clusters are the groups' business.
+    """Every number and class of some rows as bars to brush; bands and regions are the groups' business.
 
     Args:
         run_id: the run's that rows have scores of, or empty. of_run: whether this run is the current selection, so that
             its scores belong to it.
     """
     numbers = tuple(name for name in rows.numbers if of_run or name not in (MARGINAL, SCORE))
-    classes = tuple(name for name in rows.classes if name not in (CLUSTER, BAND, SELECTED))
+    classes = tuple(name for name in rows.classes if name not in (*REGIONS, BAND, SELECTED))
     drawn = _distributions(corpus.identity, run_id, numbers, classes, rows)
     if SELECTED in rows.classes:
         drawn = [*drawn, facets.class_facet(SELECTED, title_of(SELECTED), *rows.classes[SELECTED])]

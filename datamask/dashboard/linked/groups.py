@@ -1,6 +1,6 @@
 """Which groups are under- and over-represented in a selection: selected share against the pool's, with its interval.
 
-Groups are clusters, classes of any column, or bands of length. Pure numpy and pandas.
+Groups are regions, classes of any column, or bands of length. Pure numpy and pandas.
 """
 
 from __future__ import annotations
@@ -112,11 +112,11 @@ def bands(values: np.ndarray, unit: str = "", count: int = BANDS) -> tuple[np.nd
 
 @dataclass(frozen=True)
 class Heat:
-    """Clusters by quality and crowding.
+    """Regions by quality and crowding.
 
     Attributes:
-        table: one row per occupied cell: ``quality, crowding`` (0 .. steps - 1, rising), ``clusters, n, selected,
-            share, low, high`` and ``members``, the names of the clusters in it.
+        table: one row per occupied cell: ``quality, crowding`` (0 .. steps - 1, rising), ``regions, n, selected,
+            share, low, high`` and ``members``, the names of the regions in it.
         quality, crowding: what the steps stand for, a label each.
         ratio: share of all rows.
     """
@@ -135,22 +135,23 @@ def heat(
     selected: np.ndarray,
     shown: np.ndarray | None = None,
 ) -> Heat:
-    """The selected share over clusters, in steps of their mean quality and mean crowding.
+    """The selected share over regions, in steps of their mean quality and mean crowding.
 
     The steps hold about equal numbers of rows, so that no part of the picture stands for a handful of samples.
 
     Args:
-        codes: int ``(N,)``, the cluster of each row, indices into names.
-        shown: bool ``(N,)``, the rows that are counted; None: all. A cluster keeps its place whatever is shown.
+        codes: int ``(N,)``, the region of each row, indices into names; -1: none.
+        shown: bool ``(N,)``, the rows that are counted; None: all. A region keeps its place whatever is shown.
     """
-    n = np.bincount(codes, minlength=len(names))
+    counted = codes >= 0
+    n = np.bincount(codes[counted], minlength=len(names))
     there = np.flatnonzero(n)
     steps = int(np.clip(round(np.sqrt(len(there) / 3)), 2, 6))
     places, labels = [], []
     for values in (quality, crowding):
-        means = np.bincount(codes, values, minlength=len(names))[there] / n[there]
+        means = np.bincount(codes[counted], values[counted], minlength=len(names))[there] / n[there]
         order = np.argsort(means, kind="stable")
-        # the middle of each cluster's rows in the order of the means decides
+        # the middle of each region's rows in the order of the means decides
         middle = np.cumsum(n[there][order]) - n[there][order] / 2
         step = np.empty(len(there), int)
         step[order] = np.minimum((middle / n.sum() * steps).astype(int), steps - 1)
@@ -162,8 +163,9 @@ def heat(
             )
         )
     if shown is not None:
-        n = np.bincount(codes[shown], minlength=len(names))
-    hits = np.bincount(codes[selected if shown is None else selected & shown], minlength=len(names))
+        counted = counted & shown
+        n = np.bincount(codes[counted], minlength=len(names))
+    hits = np.bincount(codes[counted & selected], minlength=len(names))
     rows = []
     for a in range(steps):
         for b in range(steps):
@@ -179,7 +181,7 @@ def heat(
                         tuple(names[k] for k in members),
                     )
                 )
-    table = pd.DataFrame(rows, columns=["quality", "crowding", "clusters", "n", "selected", "members"])
+    table = pd.DataFrame(rows, columns=["quality", "crowding", "regions", "n", "selected", "members"])
     table["share"] = table["selected"] / table["n"]
     table["low"], table["high"] = wilson(table["selected"].to_numpy(), table["n"].to_numpy())
     return Heat(table, labels[0], labels[1], float(selected.mean()))

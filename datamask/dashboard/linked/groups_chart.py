@@ -25,7 +25,7 @@ def first_groups(table: pd.DataFrame, limit: int = 14) -> pd.DataFrame:
 
 
 def heat_map(heat: Heat, *, dark: bool = False, height: int = 330) -> go.Figure:
-    """Selected share over the clusters' mean quality (up) and mean similarity to neighbours (across).
+    """Selected share over the regions' mean quality (up) and mean similarity to neighbours (across).
 
     A press on a cell selects it: its number is its place in the heat's table.
 
@@ -79,8 +79,8 @@ def heat_map(heat: Heat, *, dark: bool = False, height: int = 330) -> go.Figure:
                     ("from", words.percent(row.low, 1)),
                     ("to", words.percent(row.high, 1)),
                     ("rows", f"{row.n:,}"),
-                    ("clusters", row.clusters),
-                    ("mean quality score of the clusters", heat.quality[row.quality]),
+                    ("regions", row.regions),
+                    ("mean quality score of the regions", heat.quality[row.quality]),
                     ("mean similarity", heat.crowding[row.crowding]),
                 )
                 for row in figures.records(table)

@@ -1,4 +1,4 @@
-"""Under- and over-represented clusters, classes and bands: selected share against the pool's; each opens its texts."""
+"""Under- and over-represented regions, classes and bands: selected share against the pool's; each opens its texts."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ import numpy as np
 import streamlit as st
 
 from datamask.corpus import Corpus
+from datamask.corpus.projections import DEFAULT
 from datamask.dashboard.drawing import palette, words
-from datamask.dashboard.linked import brushing, columns, groups, topics, topics_panel
+from datamask.dashboard.linked import brushing, columns, groups
 from datamask.dashboard.linked.brushing import Linked
 from datamask.dashboard.linked.distribution_panel import STRIPS
 from datamask.dashboard.linked.groups_chart import first_groups, heat_map
 from datamask.dashboard.linked.tally import Tally
-from datamask.dashboard.map import map_layout
+from datamask.dashboard.map import map_layout, named_regions
 from datamask.dashboard.map.filters import Among
 from datamask.dashboard.map.layers import one_value
 from datamask.dashboard.shell import chosen, session, tables
 from datamask.dashboard.shell.components import component
 from datamask.dashboard.shell.plots import plot
-from datamask.work.worker import worker
 
-CLUSTER = "cluster"
+REGION = named_regions.column_of(DEFAULT)
 HEAT, TABLE, GROUP_BY, FEW = "explore_heat", "explore_groups_table", "group", "explore_few_groups"
 BESIDE, GROUPS_AT_ONCE = 8, 12
 """Groups beside the map, and in the table below it without scrolling."""
 
 NOTHING_SHOWN = "The filter shows no rows."
 
-ABOUT = "Clusters are groups of similar rows (k-means), named by the words frequent in them."
+ABOUT = "A region is a contiguous part of the map, named by the words frequent in its texts."
 
 
 def show(view: Linked, selected: np.ndarray, cache_dir: Path) -> None:
@@ -126,19 +126,16 @@ def pressed(corpus: Corpus, by: str, labels: Sequence[str], answer: object) -> N
 def _heat(view: Linked, selected: np.ndarray, cache_dir: Path) -> None:
     corpus = view.corpus
     st.markdown(
-        "**Clusters by quality and crowding**",
+        "**Regions by quality and crowding**",
         help=ABOUT,
     )
-    if CLUSTER not in view.rows.classes:
-        if _clusters(corpus, cache_dir) is not None:
-            st.rerun()  # they came while the page was being drawn
-        return
     crowding = map_layout.crowding(corpus, cache_dir)
-    if crowding is None:
-        st.caption("Waiting for the nearest neighbors. The map computes them.")
+    if crowding is None or REGION not in view.rows.classes:
+        reason = "The texts of this corpus name no regions." if named_regions.load(corpus, cache_dir, DEFAULT) else ""
+        st.caption(reason or f"Waiting for the {DEFAULT} layout of the map.")
         return
-    codes, names = view.rows.classes[CLUSTER]
-    heat = groups.heat(codes, names, corpus.quality, crowding, selected, view.mask(skip=(CLUSTER,)))
+    codes, names = view.rows.classes[REGION]
+    heat = groups.heat(codes, names, corpus.quality, crowding, selected, view.mask(skip=(REGION,)))
     if heat.table.empty:
         st.caption(NOTHING_SHOWN)
         return
@@ -146,27 +143,18 @@ def _heat(view: Linked, selected: np.ndarray, cache_dir: Path) -> None:
     def opened() -> None:
         cells = st.session_state[HEAT].selection.points
         if cells and 0 <= cells[0]["point_index"] < len(heat.table):
-            open_group(corpus, Among(CLUSTER, tuple(heat.table.iloc[cells[0]["point_index"]]["members"])))
+            open_group(corpus, Among(REGION, tuple(heat.table.iloc[cells[0]["point_index"]]["members"])))
 
     plot(
         heat_map(heat, dark=session.dark()),
         key=HEAT,
         on_select=opened,
-        alt="Selected share over mean quality and crowding of the clusters",
+        alt="Selected share over mean quality and crowding of the regions",
     )
     st.caption(
         f"Brown: selected share below {words.percent(heat.ratio)}, the share of the whole corpus. Blue: above."
-        f"{_counted(view, CLUSTER)} Press a square to see its texts."
+        f"{_counted(view, REGION)} Press a square to see its texts."
     )
-
-
-def _clusters(corpus: Corpus, cache_dir: Path) -> topics.Topics | None:
-    """The clusters; where they are not there, they are started at the first drawing."""
-    job = worker().find(topics.key_of(corpus))
-    # done and not there: it was taken off the disk since, or stands in another runs folder
-    if (job is None or job.state == "done") and topics.load(corpus, cache_dir) is None:
-        topics.start(corpus, corpus.texts, cache_dir)
-    return topics_panel.offer(corpus, cache_dir, "start_topics")
 
 
 def _counted(view: Linked, by: str) -> str:
@@ -237,7 +225,7 @@ def _groups(view: Linked, selected: np.ndarray) -> None:
         on_select=opened,
         selection_mode="single-row",
         column_config={
-            "group": st.column_config.TextColumn(by, width="medium" if by == CLUSTER else None),
+            "group": st.column_config.TextColumn(by, width="medium" if by == REGION else None),
             "verdict": st.column_config.TextColumn("against all rows", width=135),
             "interval": st.column_config.TextColumn(width="small"),
             "share": st.column_config.ProgressColumn("share", format="%.1f %%", max_value=100 * table["high"].max()),

@@ -60,13 +60,12 @@ class Named:
     """A name on the map.
 
     Attributes:
-        code: what the map calls back with. label: what stands there. share: a few signs behind it, or nothing.
+        code: what the map calls back with. label: what stands there.
         x, y: its place in the map's coordinates. sentence: what it says under the pointer.
     """
 
     code: int
     label: str
-    share: str
     x: float
     y: float
     sentence: str
@@ -181,7 +180,7 @@ def canvas_map(
             "filled": filled,
             "heard": drawn.get("number", 0) if isinstance(drawn, Mapping) else 0,
             "picking": on_pick is not None,
-            "names": [[n.code, n.label, n.share, n.x, n.y, n.sentence] for n in names],
+            "names": [[n.code, n.label, n.x, n.y, n.sentence] for n in names],
             "opened": list(opened),
             "slider": slider.state if slider else None,
             "at": views.now().at if of_view else "",

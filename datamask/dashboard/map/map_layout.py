@@ -14,6 +14,8 @@ import numpy as np
 from datamask.corpus import Corpus
 from datamask.corpus.projections import DEFAULT, PROJECTIONS
 from datamask.corpus.projections.layouts import GRAPH_K, Layout, compute_layout, stored_layout
+from datamask.dashboard.map import named_regions
+from datamask.dashboard.map.named_regions import regions_of, stored_regions
 from datamask.work import lanes
 from datamask.work.context import UNWATCHED, Work
 from datamask.work.job import Job
@@ -97,7 +99,7 @@ def start(
 
 
 def prepare(corpus: Corpus, cache_dir: Path, work: Work = UNWATCHED, projection: str = DEFAULT) -> None:
-    """Neighbour graph, crowding, then the layout, which uses the graph; each is on disk as soon as it is there.
+    """Neighbour graph, crowding, then the layout, which uses the graph, and its regions: each is kept at once.
 
     Raises:
         Stopped: from `work`.
@@ -116,6 +118,15 @@ def prepare(corpus: Corpus, cache_dir: Path, work: Work = UNWATCHED, projection:
 
     stored_crowding(corpus, cache_dir).find_or_compute(compute_crowding, work.poll)
     compute_layout(corpus, cache_dir, projection, work=work.part(GRAPH_SHARE, 1.0))
+    found, regions = layout(corpus, cache_dir, projection), stored_regions(corpus, cache_dir, projection)
+    if found is not None:
+        regions.find_or_compute(lambda: regions_of(found.points, corpus.texts), work.poll)
+
+
+def prepared(corpus: Corpus, cache_dir: Path, projection: str) -> bool:
+    """Whether all that `prepare` computes is there."""
+    there = layout(corpus, cache_dir, projection), named_regions.load(corpus, cache_dir, projection)
+    return crowding(corpus, cache_dir) is not None and None not in there
 
 
 def stored_crowding(corpus: Corpus, cache_dir: str | Path) -> StoredResult[np.ndarray]:

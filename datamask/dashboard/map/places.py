@@ -72,7 +72,7 @@ def place(points: np.ndarray, hexagons: bool | None = None, seed: int = 0) -> Pl
     if hexagons is None:
         hexagons = len(points) > HEXAGONS_FROM
     order = np.random.default_rng(seed).permutation(len(points))
-    view = _square(points)
+    view = first_view(points)
     cells = _cells(points, view[1] - view[0]) if hexagons else None
     return Places(points, order[: UNDER_HEXAGONS if hexagons else MAX_POINTS], cells, view)
 
@@ -85,7 +85,8 @@ def _cells(points: np.ndarray, across: float) -> Hexagons:
     return cells
 
 
-def _square(points: np.ndarray) -> tuple[float, float, float, float]:
+def first_view(points: np.ndarray) -> tuple[float, float, float, float]:
+    """x0, x1, y0, y1 of a square around most of some points, float ``(N, 2)``, as in `Places`."""
     # not percentiles: islands lie on one side, and cutting both sides alike would leave half the view empty
     low, high = np.array([_shortest(axis) for axis in points.astype(float).T]).T
     half = max(float((high - low).max()) / 2 * PADDING, 1e-6)

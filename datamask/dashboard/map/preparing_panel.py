@@ -39,7 +39,7 @@ def begin(corpus: Corpus, cache_dir: Path, wanted: str, first: Job | None = None
         wanted: name of the projection. first: a job that goes before.
     """
     key = map_layout.key_of(corpus)
-    if background.working(key) or _there(corpus, cache_dir, wanted):
+    if background.working(key) or map_layout.prepared(corpus, cache_dir, wanted):
         return False
     job = worker().find(key)
     if job is not None and (job.state == "done" or job.about != wanted):
@@ -54,7 +54,7 @@ def begin(corpus: Corpus, cache_dir: Path, wanted: str, first: Job | None = None
 def offer(corpus: Corpus, cache_dir: Path, wanted: str) -> None:
     """Offer what is missing and did not start by itself, was stopped or has failed; nothing once it is under way."""
     key = map_layout.key_of(corpus)
-    if background.working(key) or _there(corpus, cache_dir, wanted):
+    if background.working(key) or map_layout.prepared(corpus, cache_dir, wanted):
         return
     what = f"The {wanted} layout"
     if PROJECTIONS[wanted].at_once is not None:
@@ -70,11 +70,6 @@ def offer(corpus: Corpus, cache_dir: Path, wanted: str) -> None:
         row=f"{what} failed",
         type="tertiary",
     )
-
-
-def _there(corpus: Corpus, cache_dir: Path, wanted: str) -> bool:
-    crowded = map_layout.crowding(corpus, cache_dir) is not None
-    return crowded and map_layout.layout(corpus, cache_dir, wanted) is not None
 
 
 def waits(corpus: Corpus) -> str:

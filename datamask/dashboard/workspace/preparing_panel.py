@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import streamlit as st
 
 from datamask.dashboard.drawing import words
-from datamask.dashboard.linked import names_panel, topics
 from datamask.dashboard.map import map_layout
 from datamask.dashboard.map import preparing_panel as layout_panel
 from datamask.dashboard.shell import session
@@ -18,9 +17,6 @@ from datamask.dashboard.workspace.current import Current
 from datamask.dashboard.workspace.workspace import MIDDLE, Workspace
 from datamask.work.job import Job
 from datamask.work.worker import worker
-
-NAMES_SECONDS = 5.0
-"""What naming the regions takes, about."""
 
 
 @dataclass(frozen=True)
@@ -41,16 +37,16 @@ class Part:
         return self.seconds * (1.0 - self.job.share) if self.job.left is None else self.job.left
 
 
-def begin_map(current: Current, projection: str, names_by: str) -> None:
+def begin_map(current: Current, projection: str) -> None:
     """Begin what a map of the corpus lacks and may begin by itself; then the page is drawn again, with it in the menu.
 
     Args:
-        projection, names_by: the chosen ones.
+        projection: the chosen one.
     """
     corpus, cache_dir = current.workspace.corpus, session.store().cache_dir
     # λ goes first, as a person looks at it and moves it: a layout would take half of a small machine from it
     first = current.behind.job if current.under_way and current.behind is not None else None
-    if layout_panel.begin(corpus, cache_dir, projection, first) or names_panel.begin(corpus, cache_dir, names_by):
+    if layout_panel.begin(corpus, cache_dir, projection, first):
         st.rerun()
 
 
@@ -63,13 +59,9 @@ def parts(known: Current) -> list[Part]:
         names = ("other λ",) if there else (f"λ {MIDDLE:g}", "other λ")
         seconds = lambda_points.expected_seconds(corpus, known.workspace.settings) or 0.0
         found.append(Part(names, behind.job, seconds))
-    for key, seconds in (
-        (map_layout.key_of(corpus), map_layout.expected_seconds(corpus)),
-        (topics.key_of(corpus), NAMES_SECONDS),
-    ):
-        job = worker().find(key)
-        if job is not None and not job.ended:
-            found.append(Part((str(job.about or "names"),), job, seconds))
+    job = worker().find(map_layout.key_of(corpus))
+    if job is not None and not job.ended:
+        found.append(Part((str(job.about),), job, map_layout.expected_seconds(corpus)))
     return found if _waiting(found) else []
 
 

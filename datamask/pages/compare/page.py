@@ -31,10 +31,10 @@ TABS = ("Rows", "Groups", "Curves")
 
 
 def _names(corpus: Corpus, cache_dir: Path, ground: scene.Ground) -> list[Named]:
-    """Names of the regions by what the Map names them by at first; here they are read, and not pressed."""
+    """Names of the regions; here they are read, and not pressed."""
     rows = columns.rows(corpus, cache_dir, "", None)
     view = brushing.Linked(corpus, rows, Filters(), ground.kind)
-    named = names_panel.names(view, ground, names_panel.choices(corpus, rows)[0], None)
+    named = names_panel.names(view, ground, cache_dir, None)
     return [replace(name, sentence=name.sentence.removesuffix(names_panel.PRESS)) for name in named]
 
 
@@ -70,7 +70,7 @@ def _maps(chosen: Compared, current: Current | None) -> None:
         )
         about = st.container()
     if current is not None:
-        preparing_panel.begin_map(current, wanted, names_panel.WORDS)
+        preparing_panel.begin_map(current, wanted)
     ground = scene.ground(corpus, cache_dir, wanted, hexagons)
     layers = _layers(chosen, panels, cache_dir)
     with drawing:

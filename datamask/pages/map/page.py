@@ -148,14 +148,13 @@ class Look:
     """What the rail was asked for.
 
     Attributes:
-        colours: what each map is colored by. projection, hexagons: how rows are drawn. named_by: what regions are
-            named by. search, strips: places of the rail that are drawn after the map.
+        colours: what each map is colored by. projection, hexagons: how rows are drawn.
+        search, strips: places of the rail that are drawn after the map.
     """
 
     colours: Sequence[str]
     projection: str
     hexagons: bool
-    named_by: str
     search: DeltaGenerator
     strips: DeltaGenerator
 
@@ -234,8 +233,7 @@ def _rail(shown: Shown) -> Look:
             for place, (label, key) in enumerate(MENUS[: int(count)])
         ]
         projection, hexagons = layout_panel.layout_control(), layout_panel.marks_control(shown.corpus, MARKS)
-        named_by = names_panel.control(shown.corpus, shown.rows)
-    return Look(colours, projection, hexagons, named_by, search, st.container(key="explore_figures"))
+    return Look(colours, projection, hexagons, search, st.container(key="explore_figures"))
 
 
 def _switch(choices: Sequence[str]) -> None:
@@ -297,13 +295,13 @@ def _map(shown: Shown, look: Look) -> Linked:
     drawing = st.container(gap=None)
     about = st.container(key="explore_about", horizontal=True, vertical_alignment="center", gap="small")
     corpus, cache_dir = shown.corpus, session.store().cache_dir
-    preparing_panel.begin_map(shown.current, look.projection, look.named_by)
+    preparing_panel.begin_map(shown.current, look.projection)
     ground = scene.ground(corpus, cache_dir, look.projection, look.hexagons)
     linked, shown_rows = _linked(shown, ground)
     change = None if shown.against is None else shown.against.layer
     layers = [colors.layer(name, shown.current, shown.rows, ground, look.colours, change) for name in look.colours]
     beside = _beside(shown, look, linked, shown_rows)
-    names = names_panel.names(linked.view, ground, look.named_by, shown.selected)
+    names = names_panel.names(linked.view, ground, cache_dir, shown.selected)
     with drawing:
         canvas_map.canvas_map(
             MAP,
@@ -319,8 +317,8 @@ def _map(shown: Shown, look: Look) -> Linked:
             marked=() if beside.sample is None else (beside.sample,),
             on_pick=lambda row: chosen.choose(corpus, row),
             names=names,
-            opened=names_panel.opened(linked.view, look.named_by),
-            on_name=lambda code: names_panel.press(linked.view, look.named_by, code),
+            opened=names_panel.opened(linked.view, ground),
+            on_name=lambda code: names_panel.press(linked.view, ground, code),
             alt=f"Map of {len(corpus):,} rows, colored by {', '.join(look.colours)}",
             slider=lambda_slider.slider(MAP, beside),
         )
@@ -329,8 +327,8 @@ def _map(shown: Shown, look: Look) -> Linked:
             st.caption(words.plain(sentence), width="content")
         notes = dict.fromkeys(layer.note for layer in layers if layer.note)
         said = [ground.places.caption, *(f"{note[0].upper()}{note[1:]}." for note in notes)]
-        if names and shown.selected is not None:
-            said.append("Next to a name stands its selected share.")
+        if names:
+            said.append("Zoom in to see more names. Press a name to filter by its region.")
         st.caption(ground.caption, help=" ".join(said), width="content")
         layout_panel.offer(corpus, cache_dir, look.projection)
     return linked
@@ -360,7 +358,7 @@ def _beside(shown: Shown, look: Look, linked: Linked, shown_rows: np.ndarray | N
     """What the slider stands beside."""
     current, view = shown.current, linked.view
     workspace = current.workspace
-    tallies = [names_panel.tally(view, look.named_by), groups_panel.few_tally(view)]
+    tallies = [names_panel.tally(view, linked.ground), groups_panel.few_tally(view)]
     tallies += distribution_panel.tallies(view, linked.few)
     return lambda_slider.Beside(
         current,

@@ -2,11 +2,10 @@
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 import pytest
 from scipy.optimize import brentq
 
-from datamask.dashboard.linked import groups, topics
+from datamask.dashboard.linked import groups
 from datamask.dashboard.linked.groups_chart import first_groups, heat_map
 
 
@@ -81,6 +80,7 @@ def test_a_heat_map_of_shown_rows_keeps_its_cells():
     codes = rng.integers(0, 12, 3000)
     names, quality, crowding = tuple("abcdefghijkl"), rng.random(3000) + codes, rng.random(3000) - codes
     selected, shown = rng.random(3000) < 0.3, (codes < 6) & (rng.random(3000) < 0.5)
+    codes[rng.random(3000) < 0.1] = -1  # rows of no region
     whole = groups.heat(codes, names, quality, crowding, selected)
     part = groups.heat(codes, names, quality, crowding, selected, shown)
     assert part.quality == whole.quality and part.ratio == whole.ratio == selected.mean()
@@ -89,7 +89,7 @@ def test_a_heat_map_of_shown_rows_keeps_its_cells():
         assert row.members == members[(row.quality, row.crowding)]
         inside = shown & np.isin(codes, [names.index(name) for name in row.members])
         assert (row.n, row.selected) == (inside.sum(), (inside & selected).sum())
-    assert part.table["n"].sum() == shown.sum()
+    assert part.table["n"].sum() == (shown & (codes >= 0)).sum()
 
 
 def test_bands_hold_equal_numbers_and_their_names_tell_their_ends():
@@ -103,7 +103,7 @@ def test_bands_hold_equal_numbers_and_their_names_tell_their_ends():
     assert groups.bands(np.full(3, 5.0), "tokens")[1] == ("all tokens",) and groups.bands(np.full(2, np.nan))[1] == ()
 
 
-def test_every_cluster_is_in_one_cell_of_the_heat_map():
+def test_every_region_is_in_one_cell_of_the_heat_map():
     rng = np.random.default_rng(0)
     codes = rng.integers(0, 48, 6000).astype(np.int32)
     quality, crowding = rng.normal(codes % 7, 0.1), rng.normal(codes // 7, 0.1)
@@ -129,20 +129,5 @@ def test_every_cluster_is_in_one_cell_of_the_heat_map():
         cells.marker.color, 100 * found.table["share"]
     )
     assert cells.marker.colorscale[1][0] * cells.marker.cmax == pytest.approx(100 * found.ratio)
-    assert all("score of the clusters: " in text and " to " in text for text in cells.hovertext)
-    assert all("c1," not in text for text in cells.hovertext), "the names of the clusters are not said"
-
-
-def test_clusters_are_called_by_what_sets_them_apart():
-    texts = ["the cat and the dog"] * 30 + ["the plot and the axis"] * 30 + [None, "the end"]
-    codes = np.array([0] * 30 + [1] * 30 + [0, 1], np.int32)
-    names = topics.names_of(codes, pa.chunked_array([pa.array(texts)]))
-    assert names[0].startswith("1 · ") and set(names[0][4:].split(", ")[:2]) == {"cat", "dog"}
-    assert set(names[1][4:].split(", ")[:2]) == {"plot", "axis"}
-    assert topics.names_of(codes, None) == ("cluster 1", "cluster 2")
-
-
-def test_words_without_a_subject_name_no_cluster():
-    texts = ["this has been done here by them"] * 20 + ["you have that for us"] * 20
-    codes = np.repeat([0, 1], 20).astype(np.int32)
-    assert topics.names_of(codes, pa.chunked_array([pa.array(texts)])) == ("cluster 1", "cluster 2")
+    assert all("score of the regions: " in text and " to " in text for text in cells.hovertext)
+    assert all("c1," not in text for text in cells.hovertext), "the names of the regions are not said"

@@ -1,9 +1,9 @@
-// Names of the regions, on every panel: buttons that stand where their group is at home, the largest groups first, as
-// many as have room at this zoom. They are text, never markup.
+// Names of the regions, on every panel: buttons that stand where their region is densest, the largest regions first, as
+// many as have room at this zoom, of the whole map at most so many. They are text, never markup.
 
-const NAME = { height: 18, most: 196, between: 3, font: "600 13px " };
+const NAME = { height: 18, most: 196, between: 3, font: "600 13px ", first: 14 };
 
-// What the server named: [code, name, share, x, y, sentence] each. The buttons are made anew only where it changed.
+// What the server named: [code, name, x, y, sentence] each. The buttons are made anew only where it changed.
 function takeNames(map, names, opened) {
   const known = JSON.stringify(names);
   const stale = map.panels.some((panel) => !panel.names);
@@ -11,8 +11,8 @@ function takeNames(map, names, opened) {
     map.knownNames = known;
     const context = document.createElement("canvas").getContext("2d");
     context.font = NAME.font + getComputedStyle(map.root).fontFamily;
-    map.regionNames = names.map(([code, name, share, x, y, sentence]) => ({ code, name, share, x, y, sentence,
-      width: Math.min(NAME.most, Math.ceil(context.measureText(`${name} ${share}`).width) + 14) }));
+    map.regionNames = names.map(([code, name, x, y, sentence]) => ({ code, name, x, y, sentence,
+      width: Math.min(NAME.most, Math.ceil(context.measureText(name).width) + 14) }));
     map.panels.forEach((panel, k) => {
       panel.names ??= make("div", "names", panel.stage);
       panel.names.replaceChildren();
@@ -34,7 +34,6 @@ function nameButton(map, panel, region, place) {
   button.title = region.sentence;
   button.tabIndex = -1;
   make("span", "", button, region.name);
-  if (region.share) make("small", "", button, region.share);
   // pressed by a key; the pointer's presses end at the panel, which may begin a lasso here too
   button.onclick = (event) => { if (!event.detail) map.open(region.code); };
   button.onkeydown = (event) => {
@@ -46,19 +45,17 @@ function nameButton(map, panel, region, place) {
     seen[(seen.indexOf(button) + step + seen.length) % seen.length].focus();
   };
   button.region = region;
-  button.share = button.querySelector("small");
   button.hidden = true;
   return button;
 }
 
-// What their groups keep at the λ that is drawn; null: what the server said.
+// What is selected of each region at the λ that is drawn; null: what the server said.
 function recountNames(map, counts) {
   for (const panel of map.panels)
     for (const button of panel.nameButtons) {
-      const { code, name, share, sentence } = button.region;
-      if (!button.share || (counts && !counts.has("names"))) continue;
-      const n = counts?.n("names", code), now = counts ? percent(counts.kept("names", code) / n) : share;
-      button.share.textContent = now;
+      const { code, name, sentence } = button.region;
+      if (counts && !counts.has("names")) continue;
+      const n = counts?.n("names", code), now = counts && percent(counts.kept("names", code) / n);
       button.title = counts ? `${name}: ${many(n)} rows, ${now} of them selected (all rows: ${percent(counts.share)})` : sentence;
     }
 }
@@ -69,7 +66,9 @@ function placeNames(map) {
   const [above, below] = map.data.filled ? [34, 44 + map.strip] : [4, 4], half = NAME.height / 2;
   // a name never lies over the ring of a marked sample
   const rings = map.data.marked.map(([x, y]) => [map.toX(x) - 12, map.toY(y) - 12, map.toX(x) + 12, map.toY(y) + 12]);
+  const many = NAME.first * Math.max(1, map.view.zoom) ** 2;
   const taken = [...rings], seats = map.regionNames.map(({ x, y, width }) => {
+    if (taken.length - rings.length >= many) return null;
     const [left, top] = [map.toX(x) - width / 2, map.toY(y) - half];
     const box = [left - NAME.between, top - NAME.between, left + width + NAME.between, top + NAME.height + NAME.between];
     if (left < 4 || left + width > map.width - 4 || top < above || top + NAME.height > map.height - below) return null;
