@@ -114,8 +114,7 @@ class Current:
         if selection is not None and selection.run is not None:
             run, lengths = scene.run_columns(selection.run), self.workspace.corpus.lengths
             score = np.where(run.eligible, run.score.astype(np.float64), np.nan)
-            budgeted = selection.settings.budget is not None and lengths is not None
-            return score / np.maximum(lengths, 1.0) if budgeted else score
+            return score if selection.settings.budget is None or lengths is None else score / np.maximum(lengths, 1.0)
         if selection is None or behind is None or not behind.alive or behind.preparing:
             return None
         return behind.row_scores(selection.mask, selection.lamb, seconds)
