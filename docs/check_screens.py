@@ -62,7 +62,7 @@ FIRST = {
 ON_MAP = {"the trade-off": ".tradeoff", "the slider of λ": "input[type=range]", "the map": ".map"}
 """What must stand in the first window of every page, and of the Map."""
 
-NUMBER = re.compile(r"(?<![\w.,])\d[\d,]*(?:\.\d+)?(?![\w]*\d)")
+NUMBER = re.compile(r"(?<![\w.,-])\d[\d,]*(?:\.\d+)?(?![-\w])")
 DIGITS, FIGURE = 3, 10
 """Of a number that may stand in a window only once: its digits, for shorter ones mean several things, and the words
 that stand with it at most, for a sentence may say again what it speaks of."""
@@ -104,11 +104,12 @@ CONTROLS = """() => {
         return true;
     };
     const kinds = "button, a[href], input, select, textarea, summary, [role=slider], [role=radio], [role=tab], " +
-        "[role=switch], [role=checkbox], [role=combobox]";
+        "[role=switch], [role=checkbox], [role=combobox], .strips, .names";
     const walk = (root) => {
         for (const element of root.querySelectorAll("*")) {
             if (element.shadowRoot) walk(element.shadowRoot);
-            if (!element.matches(kinds) || element.parentElement?.closest("button, a[href], [role=combobox]")) continue;
+            const within = element.parentElement?.closest("button, a[href], [role=combobox], .strips, .names");
+            if (!element.matches(kinds) || within) continue;
             const box = element.getBoundingClientRect();
             const part = element.closest("[data-baseweb=select], .react-aria-ComboBox") && element.tagName === "BUTTON";
             const folded = element.closest("details:not([open])") && !element.closest("summary");
@@ -118,7 +119,7 @@ CONTROLS = """() => {
     walk(document.body);
     return count;
 }"""
-"""How many controls a page shows, also below its window; a row of a list is one control of the list."""
+"""How many controls a page shows, also below its window; all bars of a chart, rows of a list or names are one."""
 
 ELSEWHERE = """(tables) => {
     const pieces = [];
@@ -151,7 +152,7 @@ def corpus_at(name: str, work: Path) -> Iterator[tuple[str, str]]:
         store = RunStore(folder / "runs")
         with subprocess.Popen(long, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as learner:
             try:
-                while not store.list()[0].metrics().get("step", ()):
+                while not len(store.list()[0].metrics().get("step", ())):
                     assert learner.poll() is None, "the run ended before it was looked at"
                 if name == "failed":
                     learner.kill()

@@ -29,7 +29,7 @@ NEAR_HELP = (
 
 
 def show(opening: Opening, corpus: Corpus) -> None:
-    """The open corpus: tokens, quality, problems, first rows; the menu says how many rows and dimensions.
+    """The open corpus: tokens, quality, problems, first rows; the menu says how many rows.
 
     Args:
         opening: of the corpus; what is known of its copies changes while they are counted.
@@ -43,6 +43,7 @@ def show(opening: Opening, corpus: Corpus) -> None:
             st.caption(f"{total / len(corpus):,.0f} per row")
     with memory, st.container(gap=None):
         st.metric("Memory", words.size(corpus.nbytes))
+        st.caption(f"{corpus.dim:,} dimensions")
     with copies, st.container(gap=None):
         _copies(opening, corpus)
     picture, remarks = st.columns([1.7, 1], gap="large")

@@ -40,6 +40,9 @@ KEPT = ((0, 0), (2, 0), (1, 1), (0, 2))
 LISTED = 3
 """Runs under way that the menu shows one by one; how many more there are stands below them."""
 
+SHORT = 20
+"""Signs of the title of work under way, which leave its bar and its buttons their room."""
+
 MENU = "menu"
 """Key of the row on top."""
 
@@ -200,8 +203,7 @@ def _corpus(opening: Opening | None) -> None:
         st.markdown("No corpus open yet", text_alignment="right")
     elif (corpus := opening.corpus) is not None:
         st.markdown(
-            f"**{words.plain(opening.title, 40)}** · "
-            f"{words.of_total(len(corpus), corpus.provenance.total_rows)} · {corpus.dim:,} dimensions",
+            f"**{words.plain(opening.title, 40)}** · {words.of_total(len(corpus), corpus.provenance.total_rows)}",
             text_alignment="right",
         )
     elif opening.under_way:
@@ -262,12 +264,10 @@ def _signed_live(drawn: tuple[tuple[str, int], ...]) -> None:
     with st.container(gap="xxsmall"):
         for key, arrived in drawn:
             job = jobs[key, arrived]
-            progress = [words.percent(job.share), words.soon(job.left)]
             # what a sweep is at belongs to it: its runs have no entry of their own
             beneath = job.message if job.sign.sweeps else ""
             link = {**views.now().address, **job.sign.link}
-            told = ", ".join(filter(None, progress))
-            _under_way(key, job.sign.title, told, job.share, beneath, job.stop, (), job.sign.page, link)
+            _under_way(key, job.sign.title, words.soon(job.left), job.share, beneath, job.stop, (), job.sign.page, link)
 
 
 def _running_live(drawn: tuple[str, ...]) -> None:
@@ -299,13 +299,12 @@ def _under_way(
     """Draw what is under way, in one line beside the link that watches it and the button that stops it.
 
     Args:
-        key: of the buttons. progress, share: how far it is. beneath: what it is at; "": nothing to say.
+        key: of the buttons. title: shortened, for the link says it whole. progress, share: how far it is.
+        beneath: what it is at; "": nothing to say.
         stop, args: what Stop calls. page, link: where it is watched.
     """
     with st.container(horizontal=True, wrap=False, vertical_alignment="center", gap="xsmall"):
-        text = f"**{words.plain(title, 40)}** {words.plain(progress)}"
-        if beneath:
-            text += f", {words.plain(beneath, 80)}"
-        st.progress(min(max(share, 0.0), 1.0), text=text)
-        views.page_link(page, "Watch", ":material/show_chart:", address=link, width="content")
+        st.progress(min(max(share, 0.0), 1.0), text=f"**{words.plain(title, SHORT)}** {words.percent(share)}")
+        whole = ", ".join(map(words.plain, filter(None, (title, progress, beneath))))
+        views.page_link(page, "Watch", ":material/show_chart:", address=link, width="content", help=whole)
         st.button("Stop", key=f"halt_{key}", icon=":material/stop:", type="tertiary", on_click=stop, args=args)
