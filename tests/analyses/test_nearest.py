@@ -30,3 +30,15 @@ def test_there_are_never_more_than_there_are_others():
     features = np.eye(3, dtype=np.float32)
     assert nearest(features, 1, 8)[0].tolist() == [0, 2]
     assert len(nearest(features[:1], 0, 8)[0]) == 0
+
+
+@pytest.mark.parametrize("count", [1, 7, 200])
+def test_cosines_to_the_mean_of_rows_are_those_of_float64(count):
+    rng = np.random.default_rng(count)
+    x = rng.normal(size=(500, 24)).astype(np.float32)
+    x /= np.linalg.norm(x, axis=1, keepdims=True)
+    rows = rng.choice(500, count, replace=False)
+    mean = x[rows].astype(np.float64).mean(axis=0)
+    expected = x.astype(np.float64) @ mean / np.linalg.norm(mean)
+    assert module.cosines_to(x, rows) == pytest.approx(expected, abs=1e-6)
+    assert (module.cosines_to(np.stack([x[0], -x[0]]), np.arange(2)) == 0).all(), "their mean has no direction"

@@ -268,7 +268,7 @@ def hold_the_map(page: Page, shard: Shard, kept: np.ndarray) -> None:
     counted = [np.histogram(shard.score[rows].clip(edges[0], edges[-1]), edges)[0] for rows in (kept | True, kept)]
     for place, bar in enumerate(histograms[0]):
         rows, rows_kept = (int(counts[place]) for counts in counted)
-        assert bar == f"{edges[place]:,.4g} to {edges[place + 1]:,.4g}: {rows:,} rows, {rows_kept:,} kept"
+        assert bar == f"{edges[place]:,.4g} to {edges[place + 1]:,.4g}: {rows:,} rows, {rows_kept:,} selected"
 
     listed = grid(page.locator(".st-key-explore_reader table")).set_index("chunk_id")
     ticks = pd.Series(kept, shard.disk.chunk_id.to_numpy()).loc[listed.index]

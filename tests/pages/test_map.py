@@ -750,3 +750,32 @@ def test_without_a_mark_the_rows_at_the_ends_of_the_selection_are_a_click_away(p
     # of filtered rows the list comes first
     app = page(corpus=opened.key, run=run.id, search="clump")
     assert not [button for button in app.button if str(button.key).startswith("extreme")]
+
+
+def test_more_like_a_lasso_shows_the_rows_nearest_to_its_mean_and_can_be_pinned(page, opened, finished, mapped):
+    unit = opened.corpus.features.astype(np.float64)
+    app = page(corpus=opened.key, run=finished(name="mine").id)
+    draw_region(app, Region.box([-5, 5], [-5, 5]))
+    app.button(key="more_like").click().run()
+    mean = unit[mapped == 0].mean(axis=0)
+    cosines = unit @ mean / np.linalg.norm(mean)
+    least = app.slider(key="like_least").value
+    assert least == np.floor(100 * np.sort(cosines)[-100]) / 100 and "region" not in app.query_params
+    for wanted in (least, 0.9):
+        app.slider(key="like_least").set_value(wanted).run()
+        count = (cosines >= wanted).sum()
+        assert f"**{count}** of 240 rows" in said_by(app)
+        assert chips(app) == [words.plain(f"cosine {wanted:.2f} or more to {(mapped == 0).sum()} rows")]
+    app.button(key="rule_pin").click().run()
+    assert app.session_state["view"].rules and f"Pinned {count}" in " ".join(button.label for button in app.button)
+    # a link shows the same rows, and nonsense shows all
+    again = page(corpus=opened.key, like=app.session_state["view"].like)
+    assert f"**{count}** of 240 rows" in said_by(again)
+    for text in ("0.9", "2 row doc-0001", "x row doc-0001", "0.9 row nobody", "0.9 region UMAP.x", "0.9 region PCA."):
+        assert not chips(page(corpus=opened.key, like=text))
+    # of one row
+    app = page(corpus=opened.key, sample="doc-0007")
+    app.button(key="more_like").click().run()
+    assert chips(app)[0].endswith(words.plain("to row doc-0007")) and not app.code
+    app.button(key="chip_like").click().run()
+    assert chips(app) == []

@@ -89,6 +89,7 @@ PAGES = {
         "search",
         "where",
         "region",
+        "like",
         "corpus",
         "run",
         "rules",

@@ -18,11 +18,7 @@ def nearest(features: np.ndarray, row: int, count: int) -> tuple[np.ndarray, np.
     Returns:
         Rows, int64 ``(count,)``, by falling cosine, equal ones by rising row, and their cosines, float32.
     """
-    center = np.asarray(features[row], np.float32)
-    cosines = np.empty(len(features), np.float32)
-    for start in range(0, len(features), BLOCK):
-        cosines[start : start + BLOCK] = np.asarray(features[start : start + BLOCK], np.float32) @ center
-    np.clip(cosines, -1, 1, out=cosines)
+    cosines = cosines_to(features, np.array([row]))
     cosines[row] = -np.inf
     count = max(0, min(count, len(features) - 1))
     if count == 0:
@@ -32,3 +28,20 @@ def nearest(features: np.ndarray, row: int, count: int) -> tuple[np.ndarray, np.
     reaching = np.flatnonzero(cosines >= last)
     order = reaching[np.lexsort((reaching, -cosines[reaching]))][:count]
     return order.astype(np.int64), cosines[order]
+
+
+def cosines_to(features: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """The cosine of every row to the mean of some rows, float32 ``(N,)``; 0 where that mean has no direction.
+
+    Args:
+        features: unit rows, float ``(N, d)``. rows: int64 ``(m,)``, m >= 1.
+    """
+    total = np.zeros(features.shape[1])
+    for start in range(0, len(rows), BLOCK):
+        total += np.asarray(features[rows[start : start + BLOCK]], np.float64).sum(axis=0)
+    length = float(np.linalg.norm(total))
+    center = (total / length if length > 1e-9 * len(rows) else total * 0).astype(np.float32)
+    cosines = np.empty(len(features), np.float32)
+    for start in range(0, len(features), BLOCK):
+        cosines[start : start + BLOCK] = np.asarray(features[start : start + BLOCK], np.float32) @ center
+    return np.clip(cosines, -1, 1, out=cosines)

@@ -24,6 +24,9 @@ SELECTED = "selected"
 MAP = "explore_map"
 """Key of the map whose regions are conditions too."""
 
+DRAWN = (Inside(()).name, "like")
+"""Names of conditions on the map's places and on the features; each is a part of the view of that name."""
+
 SEARCH = "explore_search"
 """Key of the search box."""
 
@@ -88,15 +91,15 @@ def take(condition: Condition | None, name: str = "") -> None:
 
 def let_go(name: str) -> None:
     """Without the condition of that name. For a button's `on_click`."""
-    if name == Inside(()).name:
-        views.change(region="")
+    if name in DRAWN:
+        views.change(**{name: ""})
     else:
         take(None, name)
 
 
 def let_go_of_all() -> None:
     """Without any condition. For a button's `on_click`."""
-    views.change(where="", search="", region="")
+    views.change(where="", search="", **dict.fromkeys(DRAWN, ""))
 
 
 def search() -> None:

@@ -20,7 +20,7 @@ from datamask.corpus.projections import PROJECTIONS
 from datamask.dashboard.linked import best_rows, brushing, facets, groups, settled_rows
 from datamask.dashboard.linked.facets import Facet
 from datamask.dashboard.map import map_layout, named_regions
-from datamask.dashboard.map.filters import SPOKEN, Holding, Inside, Rows
+from datamask.dashboard.map.filters import SPOKEN, Holding, Rows
 from datamask.dashboard.map.layers import Blank, Category, Layer, layer_of_column, number
 from datamask.dashboard.map.named_regions import NamedRegions
 from datamask.dashboard.map.scene import RunColumns
@@ -44,7 +44,7 @@ OF_RUN = frozenset((SELECTED, MARGINAL, SCORE, settled_rows.BY_PROOF, settled_ro
 
 TAKEN = frozenset(
     (
-        *(QUALITY, CROWDING, best_rows.NAME, LENGTH, BAND, Holding("").name, Inside(()).name),
+        *(QUALITY, CROWDING, best_rows.NAME, LENGTH, BAND, Holding("").name, *brushing.DRAWN),
         *REGIONS,
         *OF_RUN,
     )

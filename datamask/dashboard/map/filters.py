@@ -130,7 +130,32 @@ class Inside:
         return "region on the map" if len(self.regions) == 1 else f"{len(self.regions)} regions on the map"
 
 
-Condition = Between | Among | Holding | Inside
+@dataclass(frozen=True)
+class Alike:
+    """A cosine of at least `least` to the mean of some rows.
+
+    Attributes:
+        source: names these rows; said: the same in words. cosines: float32 ``(N,)``, to their mean.
+    """
+
+    least: float
+    source: str
+    said: str
+    cosines: np.ndarray = field(repr=False, compare=False)
+    name: str = "like"
+
+    def mask(self, rows: Rows) -> np.ndarray:
+        """Bool ``(N,)``."""
+        alike: np.ndarray = self.cosines >= np.float32(self.least)
+        return alike
+
+    @property
+    def description(self) -> str:
+        """The condition in words."""
+        return f"cosine {self.least:.2f} or more to {self.said}"
+
+
+Condition = Between | Among | Holding | Inside | Alike
 
 
 def _knows(rows: Rows, condition: Condition) -> bool:

@@ -12,15 +12,18 @@ from datamask.dashboard.shell import view as views
 def chosen(corpus: Corpus) -> int | None:
     """The marked row of this corpus; None: none is, or it is a row of another corpus."""
     wanted = views.now().sample
-    if not wanted:
-        return None
+    row = row_of(corpus, wanted) if wanted else None
+    if wanted and row is None:
+        views.change(sample="")
+    return row
+
+
+def row_of(corpus: Corpus, wanted: str) -> int | None:
+    """The row of an id as a text; None: there is none."""
     ids = corpus.ids
     text = ids if pa.types.is_string(ids.type) else ids.cast(pa.string())
     row: int = pc.index(text, pa.scalar(wanted, text.type)).as_py()
-    if row < 0:
-        views.change(sample="")
-        return None
-    return row
+    return row if row >= 0 else None
 
 
 def choose(corpus: Corpus, row: int | None) -> None:

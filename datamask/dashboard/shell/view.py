@@ -44,6 +44,7 @@ class View:
         sample: id of the marked row; empty: none is.
         search, where: the words that are searched for; the other conditions on the rows, as the map's `shared_view`
             writes them.
+        like: to which rows others must be similar, and how much, as `more_like_panel` writes it.
         show: which of the rows the list holds; empty: all.
         compared: ids of the runs that are compared; empty: nobody has chosen them.
         against: id of the run that the Map holds the current selection against; empty: none.
@@ -60,6 +61,7 @@ class View:
     sample: str = ""
     search: str = ""
     where: str = ""
+    like: str = ""
     show: str = ""
     compared: tuple[str, ...] = ()
     against: str = ""
@@ -94,7 +96,7 @@ class View:
         return max(map(len, self.texts.values())) <= LONGEST
 
 
-PLAIN = ("sample", "search", "where", "show", "against", "region", "at", "training")
+PLAIN = ("sample", "search", "where", "like", "show", "against", "region", "at", "training")
 """Parts that are texts of that name."""
 
 NAMES = ("corpus", "run", *POSED_BY, "watch", "rules", "lambda", "runs", *PLAIN)

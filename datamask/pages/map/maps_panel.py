@@ -9,6 +9,7 @@ import streamlit as st
 
 from datamask.analyses.ablation import link_panel
 from datamask.analyses.lambda_slider import panel as lambda_slider
+from datamask.analyses.samples import more_like_panel
 from datamask.dashboard.drawing import words
 from datamask.dashboard.linked import brushing, columns, distribution_panel, groups_panel, names_panel
 from datamask.dashboard.map import canvas_map, scene
@@ -77,6 +78,7 @@ def _linked(shown: Shown, ground: scene.Ground) -> tuple[Linked, np.ndarray | No
         f"{shown.scores_of} {ground.kind}",
         "" if selection is None else selection.key,
     )
+    view = more_like_panel.taking(view, ground)
     without_regions = view.mask() if view.filters else None
     if regions := canvas_map.regions(ground.scope):
         view = replace(view, filters=view.filters.taking(Inside(regions)))

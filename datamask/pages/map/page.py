@@ -10,7 +10,7 @@ import streamlit as st
 from datamask.analyses.ablation import link_panel
 from datamask.analyses.lambda_slider import panel as lambda_slider
 from datamask.analyses.overview import first_look_panel
-from datamask.analyses.samples import texts_panel
+from datamask.analyses.samples import more_like_panel, texts_panel
 from datamask.analyses.steering import panel as steering_panel
 from datamask.dashboard.frame.frame import frame
 from datamask.dashboard.linked import distribution_panel, filter_panel, groups_panel
@@ -62,7 +62,7 @@ def _draw(current: Current) -> None:
     with page.conditions:
         filter_panel.conditions(linked.view)
     with page.foot:
-        steering_panel.offer(current.workspace, linked.view, linked.passing, lambda: reader_panel.download(listed))
+        steering_panel.offer(current.workspace, linked.view, linked.passing, lambda: _beside_rules(linked, listed))
     _below(shown, linked)
 
 
@@ -70,6 +70,12 @@ def _strips(shown: Shown, linked: Linked) -> None:
     distribution_panel.show(linked.view, linked.few, shown.selected, "explore_few", small=True)
     if shown.selected is not None:
         groups_panel.show_few(linked.view, shown.selected)
+
+
+def _beside_rules(linked: Linked, listed: texts_panel.Listing) -> None:
+    """What else there is to do with the rows that are shown."""
+    more_like_panel.offer(linked.view, linked.ground)
+    reader_panel.download(listed)
 
 
 def _summary(shown: Shown, linked: Linked) -> None:

@@ -28,7 +28,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, preco
 
 from datamask import memo
 from datamask.analyses.lambda_slider import panel as lambda_slider
-from datamask.analyses.samples import texts_panel
+from datamask.analyses.samples import more_like_panel, texts_panel
 from datamask.analyses.steering import panel as steering
 from datamask.api import select
 from datamask.config import SelectionConfig
@@ -87,6 +87,7 @@ class Tab:
     run: str = ""
     chosen: bool = False
     sources: tuple[str, ...] = ()
+    like: tuple[int, float] | None = None
     color: str = columns.SELECTED
     started: tuple[str, tuple] | None = None
 
@@ -205,6 +206,14 @@ class Visitor(RuleBasedStateMachine):
     def filters(self, tab: Tab, sources: tuple[str, ...]) -> None:
         self._act(tab, lambda now: brushing.take(Among("source", sources) if sources else None, "source"))
         tab.sources = sources
+        self._drawn(tab)
+
+    @rule(tab=tabs, row=st.integers(0, min(SIZES.values()) - 1), least=st.sampled_from([0.0, 0.3, 0.7, None]))
+    def asks_for_more_like_a_row(self, tab: Tab, row: int, least: float | None) -> None:
+        source = f"row {tab.opened.corpus.ids[row].as_py()}"
+        let_go = least is None
+        self._act(tab, lambda now: brushing.let_go("like") if let_go else views.change(like=f"{least} {source}"))
+        tab.like = None if least is None else (row, least)
         self._drawn(tab)
 
     @rule(tab=tabs, color=st.sampled_from(sorted(COLORS)))
@@ -392,7 +401,12 @@ class Visitor(RuleBasedStateMachine):
                     assert np.array_equal(np.unpackbits(packed, count=len(drawn)), selection.mask[drawn])
         now = current.workspace
         view = brushing.Linked(corpus, rows, now.filters.known(rows), "", selection.key)
+        view = more_like_panel.taking(view, ground)
         passing = disk.source.isin(tab.sources or disk.source.unique())
+        if tab.like is not None:
+            unit = np.stack(disk.feature_arr).astype(float)
+            unit /= np.linalg.norm(unit, axis=1, keepdims=True)
+            passing &= unit @ unit[tab.like[0]] >= tab.like[1]
         assert np.array_equal(view.mask(), passing)
         listing = texts_panel.listing(brushing.MAP, corpus, view.mask(), selection.mask)
         listed = pd.read_csv(io.BytesIO(scene.id_file(corpus, np.sort(listing.rows), ".csv", listing.selected)))
