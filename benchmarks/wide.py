@@ -11,8 +11,8 @@ done, and not done again. The corpora:
 - ``lifted``: the rows of PATH, a folder of shards in the paper's columns, under a random rotation into more
   dimensions, with 5 % noise.
 
-The trees select in turn, from an empty cache, at ratio 0.3 and lambda 0.5: CPU seconds of the command, and the values of
-the selection. At 4,096 dimensions the earlier tree may take hours, so this one selects alone.
+The trees select in turn, from an empty cache, at ratio 0.3 and lambda 0.5: CPU seconds of the command, and the values
+of the selection. At 4,096 dimensions the earlier tree may take hours, so this one selects alone.
 """
 
 from __future__ import annotations

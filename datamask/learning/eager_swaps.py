@@ -127,7 +127,7 @@ class EagerSwaps:
         )
         longest = int(np.diff(lists.reverse[0]).max(initial=0))
         self._known = bonus, zero, place, best, second, owner, other, loss, held, *trees
-        self._spared, self._touched = np.zeros(n), np.empty(longest, np.int32)
+        self._spared, self._touched = np.zeros(n), np.empty(3 * longest + 1, np.int32)
         costs = (loss + bonus)[member & ~limits.pinned & np.isfinite(bonus)] if temperatures else np.zeros(0)
         spread = float(np.median(costs) - costs.min()) if len(costs) else 0.0
         self._heat = [share * spread for share in temperatures]
@@ -213,6 +213,16 @@ def _look_up(
 
 
 @compiled
+def _note(j: int, noted: np.ndarray, changed: np.ndarray, count: int) -> int:
+    """Put a row among the `count` changed ones, unless it is; how many there are then."""
+    if noted[j] == 0.0:
+        noted[j] = 1.0
+        changed[count] = j
+        return count + 1
+    return count
+
+
+@compiled
 def _begin(
     indices: np.ndarray,
     near: np.ndarray,
@@ -295,7 +305,7 @@ def _swap(
         slack: float64 ``(n,)``, what a swap with the candidate may lose; 0 everywhere: the first pass without a swap
             ends it.
         loss: float64 ``(n,)``, what removing a member loses beside its bonus; spared: float64 ``(n,)``, all 0.
-        touched: int32, room for as many rows as list a candidate.
+        touched: int32, room for three times as many rows as list a candidate, and one more.
 
     Returns:
         (position, quiet, tokens, swaps made).
@@ -348,6 +358,7 @@ def _swap(
                 out = j
         for t in range(met):
             spared[touched[t]] = 0.0
+        met = 0
         # nor is it if no row may leave: the price is infinite; rows that are added without a swap never leave again
         if not gain - price + (slack[i] if out >= 0 else 0.0) > 1e-9 * (1.0 + abs(gain)):
             continue
@@ -359,29 +370,38 @@ def _swap(
             held[group[out]] -= 1
             member[out] = False
             tokens -= lengths[out]
-            loss[out] = 0.0
             winner_tree.change(tree, leaf, root[group[out]], out, np.inf)
-        winner_tree.change(tree, leaf, root[to], i, bonus[i] if not pinned[i] else np.inf)
-        # rows that knew the removed member, then rows that list the new one
-        for which in range(0 if out >= 0 else 1, 2):
-            who = out if which == 0 else i
-            for e in range(offsets[who], offsets[who + 1]):
+            for e in range(offsets[out], offsets[out + 1]):
                 v = rows[e]
-                if which == 0 and owner[v] != out and other[v] != out:
+                if owner[v] != out and other[v] != out:
                     continue
-                if which == 1 and listed_near[e] <= second[v] and other[v] >= 0:
-                    continue
-                j = owner[v]
-                if j >= 0 and member[j]:
-                    loss[j] -= best[v] - second[v]
-                    if not pinned[j]:
-                        winner_tree.change(tree, leaf, root[group[j]], j, loss[j] + bonus[j])
+                loss[owner[v]] -= best[v] - second[v]
+                met = _note(owner[v], spared, touched, met)
                 _look_up(indices, near, member, v, zero, best, second, owner, other)
-                j = owner[v]
-                if j >= 0:
-                    loss[j] += best[v] - second[v]
-                    if not pinned[j]:
-                        winner_tree.change(tree, leaf, root[group[j]], j, loss[j] + bonus[j])
+                if owner[v] >= 0:
+                    loss[owner[v]] += best[v] - second[v]
+                    met = _note(owner[v], spared, touched, met)
+            loss[out] = 0.0
+        met = _note(i, spared, touched, met)
+        for e in range(offsets[i], offsets[i + 1]):
+            v = rows[e]
+            s = listed_near[e]
+            if owner[v] == i or other[v] == i or (s <= second[v] and other[v] >= 0):
+                continue
+            if owner[v] >= 0:
+                loss[owner[v]] -= best[v] - second[v]
+                met = _note(owner[v], spared, touched, met)
+            if owner[v] < 0 or s > best[v]:
+                second[v], other[v] = best[v], owner[v]
+                best[v], owner[v] = s, i
+            else:
+                second[v], other[v] = s, i
+            loss[owner[v]] += best[v] - second[v]
+        for t in range(met):
+            j = touched[t]
+            spared[j] = 0.0
+            if member[j] and not pinned[j]:
+                winner_tree.change(tree, leaf, root[group[j]], j, loss[j] + bonus[j])
         for g in range(len(low)):
             cheapest[g] = winner_tree.winner(tree, row, root, g)
         looked += 8 * (offsets[i + 1] - offsets[i])
