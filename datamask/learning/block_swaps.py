@@ -21,7 +21,7 @@ from datamask.compiling import compiled
 from datamask.learning.batch_swaps import batch_swaps
 from datamask.learning.problem import Problem
 from datamask.learning.trace import Trace, TracePoint, no_trace
-from datamask.objectives.disf_fixed import DiSFFixed
+from datamask.objectives.disf_fixed import Crowding, DiSFFixed
 from datamask.polling import Poll, no_poll
 
 BLOCK = 256
@@ -82,18 +82,17 @@ def block_swaps(problem: Problem, mask: Tensor, poll: Poll = no_poll, trace: Tra
     mask, total_swaps = mask.clone(), 0
     generator = torch.Generator().manual_seed(0)
 
-    def prices(rows: Tensor, moment: Tensor) -> Tensor:
+    def prices(rows: Tensor, members: Crowding) -> Tensor:
         """What the sum of squares has from a member, or would get from another; quality pays for both."""
-        block, inside = y[rows], mask[rows]
-        crowding = 2.0 * ((block @ moment) * block).sum(1)
+        inside, crowding = mask[rows], 2.0 * members.of(rows)
         return torch.where(inside, crowding - own[rows], crowding + own[rows]) - worth[rows]
 
-    def swap(rows: Tensor, moment: Tensor) -> int:
-        """Swap inside a block; mask and moment are changed with it. How many swaps there were."""
+    def swap(rows: Tensor, members: Crowding) -> int:
+        """Swap inside a block; mask and crowding are changed with it. How many swaps there were."""
         block = y[rows]
         swap_pairs = torch.from_numpy(
             best_swaps(
-                prices(rows, moment).cpu().numpy(),
+                prices(rows, members).cpu().numpy(),
                 function.kernel(block, block).cpu().numpy(),
                 mask[rows].cpu().numpy(),
                 group[rows].cpu().numpy(),
@@ -101,37 +100,36 @@ def block_swaps(problem: Problem, mask: Tensor, poll: Poll = no_poll, trace: Tra
             )
         ).to(device)
         if len(swap_pairs):
-            leaving, coming = block[swap_pairs[:, 0]], block[swap_pairs[:, 1]]
-            moment += coming.T @ coming - leaving.T @ leaving
-            moment.fill_diagonal_(0.0)
-            mask[rows[swap_pairs[:, 0]]] = False
-            mask[rows[swap_pairs[:, 1]]] = True
+            leaving, coming = rows[swap_pairs[:, 0]], rows[swap_pairs[:, 1]]
+            members.swap(leaving, coming)
+            mask[leaving] = False
+            mask[coming] = True
         return len(swap_pairs)
 
     before = np.inf
     for _ in range(PASSES):
-        moment = function.moment(mask, torch.float32, poll)
-        total = float(moment.square().sum()) - float(worth[mask].double().sum())
+        members = Crowding(function, mask, torch.float32, poll)
+        total = members.total - float(worth[mask].double().sum())
         if before - total < ENOUGH * abs(before) and before < np.inf:
             break
         before, swap_count = total, 0
         for rows in torch.split(free[torch.randperm(len(free), generator=generator).to(device)], BLOCK):
             poll()
-            swap_count += swap(rows, moment)
+            swap_count += swap(rows, members)
         if not swap_count:
             break
         total_swaps += swap_count
         trace(TracePoint({"swaps": total_swaps}, mask.clone()))
     # a pass leaves swaps between rows that never shared a block: the best of all rows share one now
     for _ in range(ROUNDS):
-        moment = function.moment(mask, torch.float32, poll)
-        price = torch.cat([prices(rows, moment) for rows in torch.split(free, PRICED)])
+        members = Crowding(function, mask, torch.float32, poll)
+        price = torch.cat([prices(rows, members) for rows in torch.split(free, PRICED)])
         inside = mask[free]
         dearest = min(DEAREST, int(inside.sum()))
         cheapest = min(DEAREST**2 // max(dearest, 1), CHEAPEST, int((~inside).sum()))
         leaving = price.masked_fill(~inside, -torch.inf).topk(dearest).indices
         coming = price.masked_fill(inside, torch.inf).topk(cheapest, largest=False).indices
-        swap_count = swap(free[torch.cat([leaving, coming])], moment)
+        swap_count = swap(free[torch.cat([leaving, coming])], members)
         if not swap_count:
             break
         total_swaps += swap_count

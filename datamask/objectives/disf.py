@@ -125,8 +125,18 @@ class DiSF(SetFunction):
         return (correlation.square().sum() - correlation.diagonal().square().sum()) / self.pairs
 
     def value(self, mask: Tensor, poll: Poll = no_poll) -> float:
-        correlation, _, _ = self._moments(mask, torch.float64, poll)
-        return -float(self._off_diagonal(correlation))
+        members = self.members(mask)
+        if len(members) >= self.d:
+            correlation, _, _ = self._moments(mask, torch.float64, poll)
+            return -float(self._off_diagonal(correlation))
+        # the squared products of few members' rows have the same sum as those of many dimensions
+        poll()
+        z = self.y[members].double()
+        z -= z.mean(0)
+        variance = z.square().mean(0)
+        z *= torch.where(variance > FLAT_VARIANCE, variance.clamp_min(FLAT_VARIANCE).rsqrt(), 0.0)
+        diagonal = z.square().mean(0)
+        return -float(((z @ z.T / len(z)).square().sum() - diagonal.square().sum()) / self.pairs)
 
     def gains(self, mask: Tensor, poll: Poll = no_poll) -> Tensor:
         return self._differences(mask, torch.float64, poll)

@@ -10,6 +10,47 @@ from datamask.objectives.contract import Poll, SetFunction, chunks, no_poll
 from datamask.objectives.disf import ELEMENTS_AT_ONCE, standardise
 
 
+class Crowding:
+    """``c_i = sum_j w_j k_ij`` of some weights: through second moments, or with fewer rows than dimensions by all k.
+
+    Attributes:
+        total: ``sum_ij w_i w_j k_ij`` of the first weights.
+    """
+
+    def __init__(self, function: DiSFFixed, weights: Tensor, dtype: torch.dtype, poll: Poll = no_poll) -> None:
+        self._function, self._dtype, self._poll = function, dtype, poll
+        self._by_row = self._moment = None
+        if function.n <= function.d:
+            weights = weights.to(dtype)
+            self._by_row = function.kernel_of_all(dtype) @ weights
+            self.total = float(self._by_row @ weights)
+        else:
+            self._moment = function.moment(weights, dtype, poll)
+            self.total = float(self._moment.square().sum())
+
+    def of(self, rows: Tensor | slice) -> Tensor:
+        """``c`` of rows, ``(r,)``."""
+        if self._by_row is not None:
+            return self._by_row[rows]
+        y = self._function.y[rows]
+        out = torch.empty(len(y), dtype=self._dtype, device=y.device)
+        for part in chunks(len(y), ELEMENTS_AT_ONCE // (4 * self._function.d)):
+            self._poll()
+            block = y[part].to(self._dtype)
+            out[part] = ((block @ self._moment) * block).sum(1)
+        return out
+
+    def swap(self, leaving: Tensor, coming: Tensor) -> None:
+        """Take weight 1 from rows ``(k,)`` and give it to as many others."""
+        if self._by_row is not None:
+            kernel = self._function.kernel_of_all(self._dtype)
+            self._by_row += kernel[:, coming].sum(1) - kernel[:, leaving].sum(1)
+            return
+        out, into = self._function.y[leaving], self._function.y[coming]
+        self._moment += into.T @ into - out.T @ out
+        self._moment.fill_diagonal_(0.0)
+
+
 class DiSFFixed(SetFunction):
     """``f(U) = - mean over ordered pairs a != b of (mean over U of y_a y_b)^2``, y standardised on the pool.
 
@@ -25,11 +66,13 @@ class DiSFFixed(SetFunction):
         self.device = standardised.device
         self.pairs = max(self.d * (self.d - 1), 1)
         self._own: dict[torch.dtype, Tensor] = {}
+        self._kernels: dict[torch.dtype, Tensor] = {}
 
     @classmethod
     def working_bytes(cls, n: int, d: int) -> int:
-        # the standardised features, and in float64 the moments with one batch's share in them
-        return 4 * n * d + 2 * 8 * d * d
+        # the standardised features, and in float64 the kernel with the squared features that it is made of,
+        # or the moments with one batch's share in them
+        return 4 * n * d + 8 * (3 * n * d + 2 * n * n if n <= d else 2 * d * d)
 
     @classmethod
     def bind(cls, features: Tensor, lists: tuple[Tensor, Tensor] | None = None, exact_lists: bool = True) -> DiSFFixed:
@@ -51,14 +94,12 @@ class DiSFFixed(SetFunction):
             total += y.T @ (y * weights[rows[part]].to(dtype)[:, None])
         return total.fill_diagonal_(0.0)
 
-    def _against(self, moment: Tensor, dtype: torch.dtype, poll: Poll) -> Tensor:
-        """``y_i' moment y_i`` for all i, ``(n,)``."""
-        out = torch.empty(self.n, dtype=dtype, device=self.device)
-        for part in chunks(self.n, ELEMENTS_AT_ONCE // (4 * self.d)):
-            poll()
-            y = self.y[part].to(dtype)
-            out[part] = ((y @ moment) * y).sum(1)
-        return out
+    def kernel_of_all(self, dtype: torch.dtype) -> Tensor:
+        """``k`` between all rows, ``(n, n)``; found once."""
+        if dtype not in self._kernels:
+            y = self.y.to(dtype)
+            self._kernels[dtype] = self.kernel(y, y)
+        return self._kernels[dtype]
 
     def own(self, dtype: torch.dtype) -> Tensor:
         """``k_ii = |y_i|^4 - sum_a y_ia^4``, ``(n,)``; found once."""
@@ -78,21 +119,19 @@ class DiSFFixed(SetFunction):
     def values(self, masks: Tensor, poll: Poll = no_poll) -> Tensor:
         out = torch.empty(len(masks), device=self.device)
         for j, mask in enumerate(masks):
-            moment = self.moment(mask, torch.float32, poll) / mask.sum()
-            out[j] = -moment.square().sum() / self.pairs
+            out[j] = -Crowding(self, mask, torch.float32, poll).total / float(mask.sum()) ** 2 / self.pairs
         return out
 
     def marginals(self, masks: Tensor, poll: Poll = no_poll) -> Tensor:
         # linear in the mask but for the sample's own term, so the mean over masks needs one pass
         size = float(masks[0].sum())
         mean_mask = masks.float().mean(0)
-        crowding = self._against(self.moment(mean_mask, torch.float32, poll), torch.float32, poll)
+        crowding = Crowding(self, mean_mask, torch.float32, poll).of(slice(None))
         own = self.own(torch.float32)
         return -(2.0 * crowding + own * (1.0 - 2.0 * mean_mask)) / (size * size * self.pairs)
 
     def value(self, mask: Tensor, poll: Poll = no_poll) -> float:
-        moment = self.moment(mask, torch.float64, poll) / mask.sum()
-        return -float(moment.square().sum()) / self.pairs
+        return -Crowding(self, mask, torch.float64, poll).total / float(mask.sum()) ** 2 / self.pairs
 
     def final_marginals(self, mask: Tensor, poll: Poll = no_poll) -> Tensor:
         """``-(2 c_i + k_ii) / (S^2 d (d - 1))`` outside, ``-(2 c_i - k_ii)`` inside, ``c_i = sum over U of k``.
@@ -100,15 +139,14 @@ class DiSFFixed(SetFunction):
         A swap is then exactly ``f(U - j + i) - f(U) = D_i - D_j + 2 k_ij / (S^2 d (d - 1))``.
         """
         size = float(mask.sum())
-        crowding = self._against(self.moment(mask, torch.float64, poll), torch.float64, poll)
+        crowding = Crowding(self, mask, torch.float64, poll).of(slice(None))
         own = self.own(torch.float64)
         return -(2.0 * crowding + torch.where(mask, -own, own)) / (size * size * self.pairs)
 
     def gains(self, mask: Tensor, poll: Poll = no_poll) -> Tensor:
         size = float(mask.sum())
-        moment = self.moment(mask, torch.float64, poll)
-        total = float(moment.square().sum())  # sum over members of k_ij
-        crowding = self._against(moment, torch.float64, poll)
+        members = Crowding(self, mask, torch.float64, poll)
+        total, crowding = members.total, members.of(slice(None))
         own = self.own(torch.float64)
         value_at_mask = -total / (size * size)
         added = -(total + 2.0 * crowding + own) / (size + 1) ** 2 - value_at_mask
@@ -118,9 +156,9 @@ class DiSFFixed(SetFunction):
 
     def concave(self, weights: Tensor, size: int, poll: Poll = no_poll, wide: bool = True) -> tuple[float, Tensor]:
         dtype = torch.float64 if wide else torch.float32
-        moment = self.moment(weights, dtype, poll)
-        value = -float(moment.square().sum()) / (size * size * self.pairs)
-        return value, self._against(moment, dtype, poll) * (-2.0 / (size * size * self.pairs))
+        crowding = Crowding(self, weights, dtype, poll)
+        value = -crowding.total / (size * size * self.pairs)
+        return value, crowding.of(slice(None)) * (-2.0 / (size * size * self.pairs))
 
     def interaction(self, inside: Tensor, outside: Tensor, size: int) -> Tensor:
         return self.kernel(self.y[outside], self.y[inside]) * (2.0 / (size * size * self.pairs))
@@ -134,7 +172,7 @@ class DiSFFixed(SetFunction):
 
     def random_value(self, size: int, generator: torch.Generator, poll: Poll = no_poll) -> float:
         """Exact: a row is in with probability S / n, a pair with S (S - 1) / (n (n - 1))."""
-        everything = self.moment(torch.ones(self.n, device=self.device), torch.float64, poll)
+        everything = Crowding(self, torch.ones(self.n, device=self.device), torch.float64, poll)
         own = float(self.own(torch.float64).sum())
         pair = (size - 1) / max(self.n - 1, 1)
-        return -(own + pair * (float(everything.square().sum()) - own)) / (size * self.n * self.pairs)
+        return -(own + pair * (everything.total - own)) / (size * self.n * self.pairs)

@@ -13,6 +13,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from datamask import objectives
 from datamask.errors import Stopped
 from datamask.objectives.disf import DiSF
+from datamask.objectives.disf_fixed import Crowding
 from tests.reference import truth
 
 
@@ -105,17 +106,18 @@ class Peak(TorchDispatchMode):
         self.now -= size if not self.users[place] else 0
 
 
-@pytest.mark.parametrize("name", ["disf", "disf_fixed"])
-def test_the_memory_it_speaks_of_is_what_a_value_takes(name, rng):
-    n, d = 30, 160
+@pytest.mark.parametrize(("name", "n"), [("disf", 30), ("disf_fixed", 30), ("disf_fixed", 200)])
+def test_the_memory_it_speaks_of_is_what_gains_and_values_take(name, n, rng):
+    d = 160
     objective = objectives.load(name)
     features = torch.from_numpy(truth.unit_rows(rng, n, d)).float()
     with Peak() as peak:
         function = objective.bind(features)
-        function.value(torch.arange(n) < 9)
+        # few members' values need no second moments
+        (function.gains if n < d else function.value)(torch.arange(n) < 9)
     needed = objective.working_bytes(n, d)
     assert needed <= 1.05 * peak.most and peak.most < 1.5 * needed
-    assert objective.working_bytes(1_000, 100_000) > 100 * 2**30
+    assert objective.working_bytes(100_000, 100_000) > 100 * 2**30
 
 
 @pytest.mark.parametrize("name", ["disf", "disf_fixed"])
@@ -131,3 +133,30 @@ def test_binding_stops_when_polled_and_gives_what_bind_gives(name, rng):
 
     with pytest.raises(Stopped):
         objective.bind_polled(features, None, True, stop)
+
+
+@pytest.mark.parametrize("d", [12, 24, 25, 60])
+def test_fewer_rows_than_dimensions_have_the_values_of_their_moments(d, rng):
+    n, size = 24, 11
+    features = torch.from_numpy(rng.normal(size=(n, d))).float()
+    weights = torch.from_numpy(rng.uniform(size=n))
+    mask = torch.from_numpy(rng.permutation(n) < size)
+    fixed, own = objectives.load("disf_fixed").bind(features), objectives.load("disf").bind(features)
+    y = fixed.y.double().numpy()
+
+    def off_diagonal(moment):
+        return moment - np.diag(np.diag(moment))
+
+    moment = off_diagonal((y.T * weights.numpy()) @ y)
+    value, gradient = fixed.concave(weights, size)
+    assert value * size * size * fixed.pairs == pytest.approx(-np.square(moment).sum(), rel=1e-9)
+    assert gradient.numpy() * size * size * fixed.pairs == pytest.approx(-2 * ((y @ moment) * y).sum(1), rel=1e-9)
+    correlation = off_diagonal(np.corrcoef(y[mask.numpy()].T))
+    assert own.value(mask) == pytest.approx(-np.square(correlation).sum() / own.pairs, rel=1e-9)
+    # swaps follow as well as sums anew
+    members, swapped = Crowding(fixed, mask, torch.float64), mask.clone()
+    leaving, coming = mask.nonzero().squeeze(1)[:3], (~mask).nonzero().squeeze(1)[:3]
+    swapped[leaving], swapped[coming] = False, True
+    members.swap(leaving, coming)
+    after = Crowding(fixed, swapped, torch.float64).of(slice(None))
+    assert members.of(slice(None)).numpy() == pytest.approx(after.numpy(), rel=1e-4)
