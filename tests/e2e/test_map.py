@@ -146,10 +146,13 @@ def large_answered_beside_and_whole(page: Page, points: np.ndarray) -> None:
     expect(page.get_by_role("button", name="More colors, layout")).to_be_visible()
     page.wait_for_function(STILL)
     assert page.evaluate(OFFENDERS) == []
-    # of three maps the first is large, and the others, half as wide, show the same picture beside it
+    # three maps lie below each other here; with more room two of them, half as wide, show the picture of the first
     maps = page.locator(".st-key-maps")
     maps.get_by_role("radio", name="3").or_(maps.get_by_role("button", name="3")).first.click()
     expect(page.locator(".map[data-drawn='3']")).to_be_visible()
+    page.wait_for_function(STILL)
+    assert len({stage.bounding_box()["x"] for stage in page.locator(".stage").all()}) == 1
+    page.set_viewport_size({"width": 1920, "height": 900})
     page.wait_for_function(STILL)
     large, upper, lower = (stage.bounding_box() for stage in page.locator(".stage").all())
     assert upper["x"] == lower["x"] > large["x"] and large["width"] == pytest.approx(2 * upper["width"], abs=2)

@@ -22,9 +22,11 @@ def show(shown: Shown, look: Look, linked: Linked, listed: texts_panel.Listing) 
     """The marked row with the reasons for it; else the list, below what is compared or what is worth a look."""
     corpus, sample = shown.corpus, chosen.chosen(shown.corpus)
     if sample is None:
-        if shown.against is not None:
-            compared_panel.show(shown.against)
-        before = shown.against is None and not linked.view.filters and extremes_panel.show(shown.current)
+        # a place of its own: a list that moves is drawn anew, and loses what is being typed
+        with st.container():
+            if shown.against is not None:
+                compared_panel.show(shown.against)
+            before = shown.against is None and not linked.view.filters and extremes_panel.show(shown.current)
         texts_panel.show(listed, columns.columns_shown(corpus, look.colours), LIST_HEIGHT if before else "stretch")
         return
     sample_panel.show(corpus, sample, listed)
