@@ -24,7 +24,7 @@ def waterfall(table: pd.DataFrame, low: float, high: float, *, dark: bool = Fals
     room = 0.4 * max(high - low, 1e-9)  # for the numbers beside the bars
     drawn = figures.figure(
         figures.axis(nticks=5, range=[low - room, high + room]),
-        figures.rows(list(table["part"]), 110, grid=False),
+        figures.rows(list(table["part"]), 120, grid=False),
         height=STEP * len(table) + figures.NUMBERS + 2 * figures.LINE + 8,
         dark=dark,
     )

@@ -15,6 +15,7 @@ from datamask.dashboard.data.openings import title_of
 from datamask.dashboard.drawing import words
 from datamask.dashboard.runs import form_panel, listing, outcome, provenance
 from datamask.dashboard.shell import session
+from datamask.dashboard.shell import view as views
 from datamask.dashboard.shell.option_control import one_of
 from datamask.dashboard.workspace.rules import book_of_run
 from datamask.dashboard.workspace.workspace import pose
@@ -262,6 +263,10 @@ def _settings(run: Run) -> None:
             on_click=_use_settings,
             args=(run,),
         )
+        facts = run.facts()
+        if run.whole is None and (facts.get("total_rows") or 0) > (facts.get("n") or 0):
+            address = views.address_of_run(run.id)
+            views.page_link("pages/export.py", "Apply to the whole corpus", address=address, width="content")
     with st.expander("Proof and command line"):
         if proved := outcome.certificate(run):
             st.caption(words.plain(proved, 400))
