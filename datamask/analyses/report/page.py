@@ -47,16 +47,16 @@ STYLE = """:root{color-scheme:light dark;%s}
 @media (prefers-color-scheme:dark){:root{%s}}
 @media print{:root{%s}}
 *{box-sizing:border-box}
-body{margin:0;background:var(--ground);color:var(--text);font:16px/1.5 system-ui,'Source Sans','Segoe UI',sans-serif}
+body{margin:0;background:var(--ground);color:var(--text);font:15px/1.5 system-ui,'Source Sans','Segoe UI',sans-serif}
 main{max-width:1000px;margin:0 auto;padding:32px 24px 64px}
-h1{font-size:1.7rem;line-height:1.25;margin:0 0 .3em}
-h2{font-size:1.25rem;margin:2.2em 0 .5em}
-h3{font-size:1rem;margin:1.4em 0 .3em}
-.lead{font-size:1.15rem;margin:.4em 0 1em}.small{font-size:.88rem;opacity:.8}
-figure{margin:1em 0;break-inside:avoid}figcaption{font-size:.88rem;opacity:.8;margin-top:.3em}
+h1{font-size:28px;line-height:1.25;margin:0 0 .3em}
+h2,h3{font-size:15px;margin:1.8em 0 .4em}
+h1,h2,h3,th,b,strong{font-weight:600}
+.lead{margin:.4em 0 1em}.small{font-size:13px;opacity:.8}
+figure{margin:1em 0;break-inside:avoid}figcaption{font-size:13px;opacity:.8;margin-top:.3em}
 .maps{display:grid;grid-template-columns:repeat(auto-fit,minmax(260px,1fr));gap:18px}
 .maps img{width:100%%;border:1px solid var(--grid);border-radius:4px}
-table{border-collapse:collapse;width:100%%;font-size:.92rem}
+table{border-collapse:collapse;width:100%%;font-size:13px}
 td,th{text-align:left;vertical-align:top;padding:.3em .8em .3em 0;
 border-bottom:1px solid var(--grid);overflow-wrap:anywhere}td.number,th.number{text-align:right;white-space:nowrap}
 tr{break-inside:avoid}
