@@ -73,18 +73,7 @@ def heat_map(heat: Heat, *, dark: bool = False, height: int = 330) -> go.Figure:
             textposition="inside",
             insidetextanchor="middle",
             textangle=0,
-            hovertext=[
-                figures.hover(
-                    ("selected share", words.percent(row.share, 1)),
-                    ("from", words.percent(row.low, 1)),
-                    ("to", words.percent(row.high, 1)),
-                    ("rows", f"{row.n:,}"),
-                    ("regions", row.regions),
-                    ("mean quality score of the regions", heat.quality[row.quality]),
-                    ("mean similarity", heat.crowding[row.crowding]),
-                )
-                for row in figures.records(table)
-            ],
+            hovertext=_hover(heat),
             **figures.BAR_HOVER,
             # what is pressed opens its texts; nothing turns pale
             selected={"marker": {"opacity": 1}},
@@ -93,6 +82,22 @@ def heat_map(heat: Heat, *, dark: bool = False, height: int = 330) -> go.Figure:
     )
     drawn.update_layout(clickmode="event+select")
     return drawn
+
+
+def _hover(heat: Heat) -> list[str]:
+    """What the pointer reads at each cell."""
+    return [
+        figures.hover(
+            ("selected share", words.percent(row.share, 1)),
+            ("from", words.percent(row.low, 1)),
+            ("to", words.percent(row.high, 1)),
+            ("rows", f"{row.n:,}"),
+            ("regions", row.regions),
+            ("mean quality score of the regions", heat.quality[row.quality]),
+            ("mean similarity", heat.crowding[row.crowding]),
+        )
+        for row in figures.records(heat.table)
+    ]
 
 
 def _steps(labels: Sequence[str], title: str) -> dict:

@@ -195,21 +195,10 @@ def _groups(view: Linked, selected: np.ndarray) -> None:
         f"{words.percent(ratio)} is the selected share of the corpus.{_counted(view, by)} By chance, about {missed:,} "
         f"of the {count:,} intervals {'misses' if missed == 1 else 'miss'} it. Choose a group to see its texts."
     )
-    listed = table.assign(
-        interval=[
-            f"{words.percent(a)} to {words.percent(b)}" for a, b in zip(table["low"], table["high"], strict=True)
-        ],
-        share=100 * table["share"],
-    )
-    listed_columns = [
-        "group",
-        "verdict",
-        "share",
-        "interval",
-        "selected",
-        "n",
-        *(["tokens"] if "tokens" in listed else []),
-    ]
+    spans = [f"{words.percent(a)} to {words.percent(b)}" for a, b in zip(table["low"], table["high"], strict=True)]
+    listed = table.assign(interval=spans, share=100 * table["share"])
+    tokens = ["tokens"] if "tokens" in listed else []
+    listed_columns = ["group", "verdict", "share", "interval", "selected", "n", *tokens]
 
     def opened() -> None:
         marked = st.session_state[TABLE].selection.rows
