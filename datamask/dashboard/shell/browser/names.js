@@ -56,7 +56,9 @@ function recountNames(map, counts) {
       const { code, name, sentence } = button.region;
       if (counts && !counts.has("names")) continue;
       const n = counts?.n("names", code), now = counts && percent(counts.kept("names", code) / n);
-      button.title = counts ? `${name}: ${many(n)} rows, ${now} of them selected (all rows: ${percent(counts.share)})` : sentence;
+      const press = sentence.slice(sentence.lastIndexOf(")") + 1); // what a press does
+      button.title = !counts ? sentence
+        : `${name}: ${many(n)} rows, ${now} of them selected (all rows: ${percent(counts.share)})${press}`;
     }
 }
 
