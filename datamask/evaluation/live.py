@@ -16,6 +16,7 @@ Not thread-safe: one caller at a time (`datamask.dashboard.tradeoff.live` sees t
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -33,6 +34,7 @@ from datamask.evaluation.live_methods import Solution, method_of
 from datamask.evaluation.path_bounds import best_line, chord
 from datamask.evaluation.pool import Pool
 from datamask.evaluation.problems import PosedProblem, pose
+from datamask.evaluation.resized import resized
 from datamask.learning.certificates import certify, provable
 from datamask.learning.device import resolve
 from datamask.polling import Poll, no_poll
@@ -222,6 +224,12 @@ class Live:
         scores[rows.cpu().numpy()] = problem.priority((lamb * quality + (1 - lamb) * diversity)[rows]).cpu().numpy()
         scores[self.posed.given] = np.nan
         return scores
+
+    def resized(
+        self, mask: np.ndarray, lamb: float, others: Sequence[SelectionConfig], poll: Poll = no_poll
+    ) -> list[np.ndarray | None]:
+        """What a selection at a lambda would be with other amounts, by `datamask.evaluation.resized`."""
+        return resized(self.posed, mask, self.row_scores(mask, lamb, poll), others, poll)
 
     def _between(self, lamb: float, start: float, poll: Poll) -> Answer | None:
         """What the method makes at once, with its bound."""

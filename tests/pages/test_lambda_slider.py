@@ -18,6 +18,7 @@ from datamask.dashboard.drawing import words
 from datamask.dashboard.shell import view as views
 from datamask.dashboard.tradeoff import answers, kept_points, lambda_points, live, spots
 from datamask.dashboard.workspace import current as currently
+from datamask.pages.map import rail_panel
 from datamask.runs.execute import execute
 from datamask.work.context import Work
 from datamask.work.worker import worker
@@ -371,6 +372,15 @@ def test_what_a_browser_says_is_checked(monkeypatch, opened):
         monkeypatch.setattr(lambda_slider.st, "session_state", nothing)
         lambda_slider.take("m", None)
         assert views.now().lamb is None
+
+
+def test_a_browser_that_has_not_heard_of_another_amount_does_not_bring_the_run_back(monkeypatch):
+    monkeypatch.setattr(rail_panel.st, "session_state", {rail_panel.RUN: "a"})
+    views.pose(SelectionConfig.from_options(select_ratio=0.4), "", 0.5)
+    rail_panel._take_run(rail_panel.RUN, {"a", "b"}, "a")
+    assert views.now().run == ""
+    rail_panel._take_run(rail_panel.RUN, {"a", "b"}, "b")
+    assert views.now().run == "a"
 
 
 def test_a_move_is_taken_note_of_once_whether_its_callback_or_a_button_comes_first(monkeypatch, opened):

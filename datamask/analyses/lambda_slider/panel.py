@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -21,6 +21,7 @@ import streamlit as st
 from datamask.ablation.offer import TriedLambda
 from datamask.analyses.explanation import explanations
 from datamask.analyses.lambda_slider import counts
+from datamask.analyses.lambda_slider.preview import Preview
 from datamask.corpus import Corpus
 from datamask.dashboard.drawing import words
 from datamask.dashboard.linked.tally import Tally
@@ -29,13 +30,15 @@ from datamask.dashboard.map.ends import Ends
 from datamask.dashboard.map.marks import Seen
 from datamask.dashboard.map.places import Places, cut
 from datamask.dashboard.runs import listing
+from datamask.dashboard.server.parcels import parcels
 from datamask.dashboard.shell import session
 from datamask.dashboard.shell import view as views
 from datamask.dashboard.shell.garbage import settled
-from datamask.dashboard.tradeoff import amounts, lambda_points, live
+from datamask.dashboard.tradeoff import amounts, kept_points, lambda_points, live
 from datamask.dashboard.tradeoff.lambda_points import Mark
 from datamask.dashboard.workspace import current as currently
 from datamask.dashboard.workspace.current import Current
+from datamask.dashboard.workspace.selection import Selection
 from datamask.dashboard.workspace.workspace import MIDDLE, Workspace, pose
 from datamask.errors import OptionError
 from datamask.work.worker import worker
@@ -104,18 +107,18 @@ def slider(name: str, beside: Beside) -> Slider:
         name: of the map.
     """
     workspace, along = beside.workspace, beside.current.along
-    points, ends, parcels = along.points, beside.seen.ends, {}
+    points, ends, bodies = along.points, beside.seen.ends, {}
     named = along.stamp, workspace.settings, beside.scope
     if points:
         # one scale, so that what is made on release is drawn as those dragged over are
         ends = _kept(f"{name} ends", named, lambda: lambda_points.scale_of(points, beside.places))
-        parcels["lambdas"] = _packed(f"{name} lambdas", named, along, beside, ends)
+        bodies["lambdas"] = _packed(f"{name} lambdas", named, along, beside, ends)
     if points and beside.tallies and len(beside.corpus) <= counts.MOST_ROWS:
         key = (named, [tally.key for tally in beside.tallies])
-        parcels["counts"] = _kept(f"{name} counts", key, lambda: counts.counts_parcel(points, beside.tallies))
+        bodies["counts"] = _kept(f"{name} counts", key, lambda: counts.counts_parcel(points, beside.tallies))
     return Slider(
         _state(beside, along),
-        parcels,
+        bodies,
         ends,
         on_moved=lambda: take(name, workspace),
         on_pressed=lambda: _prepare(workspace),
@@ -264,7 +267,30 @@ def _amount(beside: Beside) -> dict[str, Any] | None:
     workspace, selection = beside.workspace, beside.current.selection
     if workspace.run is not None and workspace.run.whole is not None:
         return None
-    return amounts.amount_of(workspace.settings, beside.corpus, None if selection is None else selection.mask)
+    amount = amounts.amount_of(workspace.settings, beside.corpus, None if selection is None else selection.mask)
+    waits = selection is None and beside.current.waits
+    return {**amount, "waits": waits, "preview": "" if selection is None else _preview(beside, selection, amount)}
+
+
+def _preview(beside: Beside, selection: Selection, amount: Mapping[str, Any]) -> str:
+    """The address of the rows with other amounts; empty where the selection is not of this problem, or is a preview."""
+    workspace, current = beside.workspace, beside.current
+    if workspace.refusal or selection.preview or current.unsolved:
+        return ""
+    problem, dark = kept_points.key_of(beside.corpus, workspace.settings), session.dark()
+    shown = beside.seen.shown
+    made = Preview(
+        problem,
+        replace(workspace.settings, lamb=selection.lamb),
+        selection.mask,
+        beside.corpus.lengths,
+        amount["tokens"] or amount["rows"],
+        beside.places,
+        dark,
+        Seen(shown, None, beside.seen.ends),
+    )
+    content = f"{problem} {selection.lamb} {selection.key} {beside.scope} {dark} {_digest(shown)} preview"
+    return parcels().promise(beside.corpus, content.encode(), made.parcel)
 
 
 def _progress(beside: Beside, along: Current) -> tuple[str, str, str]:

@@ -6,12 +6,14 @@ page that is drawn again gives the same one, and a browser that has it does not 
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import hmac
 import secrets
 import threading
 import weakref
 from collections import OrderedDict, deque
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from starlette.requests import Request
@@ -28,6 +30,9 @@ PATH = "datamask/parcel/"
 MOST = 256 * 2**20
 """Bytes that a server keeps; those unused for longest go first."""
 
+PROMISED = 64
+"""Parcels that are made once somebody fetches them; the oldest go first."""
+
 HEADERS = {
     "cache-control": "private, max-age=31536000, immutable",
     # as it is: gzip would take longer than a local network, and works anew at every request
@@ -43,42 +48,72 @@ class Parcels:
         self._bodies: OrderedDict[str, tuple[str, bytes]] = OrderedDict()
         self._size = 0
         self._corpora: dict[str, weakref.ref[Corpus]] = {}
+        self._promised: OrderedDict[str, Callable[[], bytes | None]] = OrderedDict()
         self._gone: deque[str] = deque()
         self._lock = threading.Lock()
 
     def keep(self, corpus: Corpus, body: bytes) -> str:
         """Keep a parcel for as long as its corpus is there and others leave it room; gives its address."""
-        name = corpus.identity
-        mac = hmac.new(self._secret, name.encode(), hashlib.sha256)
-        mac.update(body)
-        address = mac.hexdigest()
+        address = self._address(corpus, body)
         with self._lock:
             self._forget()
-            if name not in self._corpora:
-                self._corpora[name] = weakref.ref(corpus, lambda _: self._leave(name))
-            if address not in self._bodies:
-                self._bodies[address] = name, body
-                self._size += len(body)
-            self._bodies.move_to_end(address)
-            while self._size > self._most:
-                self._size -= len(self._bodies.popitem(last=False)[1][1])
+            if corpus.identity not in self._corpora:
+                self._corpora[corpus.identity] = weakref.ref(corpus, functools.partial(self._leave, corpus.identity))
+            self._put(address, corpus.identity, body)
         return address
 
+    def promise(self, corpus: Corpus, content: bytes, make: Callable[[], bytes | None]) -> str:
+        """The address of a parcel that is made once it is fetched, and then kept as others are.
+
+        Args:
+            content: names what is in it. make: called in a thread of the server; None: it cannot be made now. It must
+                not hold the corpus.
+        """
+        address, name = self._address(corpus, content), corpus.identity
+
+        def made() -> bytes | None:
+            body = make()
+            with self._lock:
+                if body is not None and name in self._corpora:
+                    self._put(address, name, body)
+            return body
+
+        with self._lock:
+            self._promised[address] = made
+            self._promised.move_to_end(address)
+            while len(self._promised) > PROMISED:
+                self._promised.popitem(last=False)
+        return address
+
+    def _address(self, corpus: Corpus, content: bytes) -> str:
+        mac = hmac.new(self._secret, corpus.identity.encode(), hashlib.sha256)
+        mac.update(content)
+        return mac.hexdigest()
+
+    def _put(self, address: str, name: str, body: bytes) -> None:
+        if address not in self._bodies:
+            self._bodies[address] = name, body
+            self._size += len(body)
+        self._bodies.move_to_end(address)
+        while self._size > self._most:
+            self._size -= len(self._bodies.popitem(last=False)[1][1])
+
     def body(self, address: str) -> bytes | None:
-        """The parcel at an address; None where there is none."""
+        """The parcel at an address; None where there is none, empty where it cannot be made now."""
         with self._lock:
             self._forget()
-            if address not in self._bodies:
-                return None
-            self._bodies.move_to_end(address)
-            return self._bodies[address][1]
+            if address in self._bodies:
+                self._bodies.move_to_end(address)
+                return self._bodies[address][1]
+            make = self._promised.get(address)
+        return None if make is None else make() or b""
 
     @property
     def size(self) -> int:
         """Bytes that are kept."""
         return self._size
 
-    def _leave(self, name: str) -> None:
+    def _leave(self, name: str, _: object) -> None:
         # a corpus may be collected in the midst of what the lock protects: then whoever has it goes on to forget
         self._gone.append(name)
         if self._lock.acquire(blocking=False):
@@ -104,4 +139,6 @@ def parcels() -> Parcels:
 def answer(request: Request) -> Response:
     """Gives a parcel to whoever knows its address. No coroutine: a large one must not hold up the others' pages."""
     body = parcels().body(request.path_params["address"])
-    return Response(status_code=404) if body is None else Response(body, headers=HEADERS)
+    if body:
+        return Response(body, headers=HEADERS)
+    return Response(status_code=404 if body is None else 204, headers={"cache-control": "no-store"})

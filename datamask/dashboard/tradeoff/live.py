@@ -18,7 +18,7 @@ import threading
 import time
 import types
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -147,6 +147,17 @@ class Session:
         """
         key = ("scores", lamb, hashlib.blake2b(np.packbits(mask).tobytes(), digest_size=8).hexdigest())
         return self._ask(key, lambda live, poll: live.row_scores(mask, lamb, poll), seconds)
+
+    def resized(
+        self, mask: np.ndarray, lamb: float, others: Sequence[SelectionConfig], seconds: float
+    ) -> list[np.ndarray | None] | None:
+        """What a selection would be with other amounts, by `Live.resized`; None as in `answer`.
+
+        Args:
+            mask, lamb: as of `row_scores`. others: the same settings with other amounts.
+        """
+        key = ("resized", lamb, hashlib.blake2b(np.packbits(mask).tobytes(), digest_size=8).hexdigest())
+        return self._ask(key, lambda live, poll: live.resized(mask, lamb, others, poll), seconds)
 
     def stop(self) -> None:
         """End it; what it knows is lost, what was put on disk (graph, ends of the scales) stays."""
@@ -368,7 +379,12 @@ def _end_first(sessions: OrderedDict[str, Session], keys: list[str]) -> None:
 
 def find(corpus: Corpus, config: SelectionConfig) -> Session | None:
     """The session of a problem, under way, ready or ended; None: it was never started, or made room for others."""
-    return _holder().sessions.get(key_of(corpus, config))
+    return of_key(key_of(corpus, config))
+
+
+def of_key(key: str) -> Session | None:
+    """The session of the problem of this name, as `find`."""
+    return _holder().sessions.get(key)
 
 
 def _holder() -> types.SimpleNamespace:

@@ -51,7 +51,7 @@ def show(known: Current | None, welcome: str = "") -> Current | None:
 
 def _draw(current: Current, welcome: str) -> None:
     workspace, selection = current.workspace, current.selection
-    if selection is not None:
+    if selection is not None or current.waits:
         _numbers(current, selection, welcome)
     with st.container(key=BUTTONS, horizontal=True, vertical_alignment="center", gap="xsmall", width="content"):
         if current.waits or (selection is None and current.under_way):
@@ -67,18 +67,21 @@ def _draw(current: Current, welcome: str) -> None:
             _download(workspace, selection)
 
 
-def _numbers(current: Current, selection: Selection, welcome: str) -> None:
-    workspace = current.workspace
-    # the page is drawn again at the end of what the menu says is under way
-    proving = selection.run is None and current.under_way and not current.settled(selection.lamb)
+def _numbers(current: Current, selection: Selection | None, welcome: str) -> None:
+    workspace, answer = current.workspace, None
+    if selection is not None:
+        # the page is drawn again at the end of what the menu says is under way
+        proving = selection.run is None and current.under_way and not current.settled(selection.lamb)
+        answer = wording.answer_of(workspace.corpus, current.units, selection, final=not proving)
     tone = palette.shades(session.dark())
     component("answer", ("store", "elements", "answer"))(
         key="answer_numbers",
         data={
-            "answer": wording.answer_of(workspace.corpus, current.units, selection, final=not proving),
+            # without one the bar goes on with what was last under the hand
+            "answer": answer,
             "welcome": welcome,
             "ticks": answers.ticks(current.units),
-            "problem": wording.problem(selection.settings),
+            "problem": wording.problem(workspace.settings if selection is None else selection.settings),
             "colors": [tone.quality, tone.diversity],
         },
     )

@@ -127,15 +127,19 @@ def _selected_by(shown: Shown) -> None:
         format_func=names.__getitem__,
         disabled=not names,
         on_change=_take_run,
-        args=(key, names),
+        args=(key, names, standing),
     )
 
 
-def _take_run(key: str, offered: Container[str]) -> None:
-    """Make the run chosen in the menu the current one; a browser may still send the old name of one."""
+def _take_run(key: str, offered: Container[str], standing: str) -> None:
+    """Make the run chosen in the menu the current one; a browser may still send the old name of one.
+
+    Args:
+        standing: the run that stood there as the menu was drawn, or nothing.
+    """
     run_id = st.session_state.get(key, "")
-    # the shown one stands there already: a browser that has not heard of a move of λ says so
-    if run_id and run_id in offered and not (key == RUN and run_id == views.now().run):
+    # what stands there is no choice: a browser that has not heard of another λ or amount says so
+    if run_id and run_id in offered and not (key == RUN and run_id == (views.now().run or standing)):
         views.choose_run(run_id)
 
 

@@ -34,6 +34,8 @@ class AnswerBar {
   // What is under the hand on the slider; null: the current selection.
   show(moved) {
     const { answer, problem, ticks, colors } = this.data, said = moved ?? answer;
+    this.root.hidden = !said; // while the first selection of a problem is solved
+    if (!said) return;
     this.name.textContent = said.name;
     this.about.textContent = [said.problem ?? problem, said.note].filter(Boolean).join(" · ");
     this.root.title = this.about.textContent;

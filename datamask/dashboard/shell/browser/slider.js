@@ -118,7 +118,11 @@ class LambdaSlider {
 
   // What a panel shows in the place of its own layer; null: its own.
   layer(panel) {
-    if (!this.moved || Number(panel.slot) !== this.state.panel) return null;
+    if (Number(panel.slot) !== this.state?.panel) return null;
+    const preview = this.keep.layer();
+    panel.frame.classList.toggle("preview", !!preview);
+    if (preview) return preview;
+    if (!this.moved) return null;
     const { solved, point } = this, { place } = point, id = `${solved.id} ${place}`;
     if (this.drawn?.id === id) return this.drawn;
     const { marks, shapes, sizes, colors } = solved;
