@@ -183,12 +183,17 @@ def results(corpus: Corpus, cache_dir: Path) -> list[StoredResult[Any]]:
     from datamask.dashboard.tradeoff import kept_baselines, kept_points, lambda_points
     from datamask.runs.ablation_results import stored_result
 
-    drawn = [stored_layout(corpus, cache_dir), stored_crowding(corpus, cache_dir)]
-    drawn.append(stored_regions(corpus, cache_dir, DEFAULT))
     problem = kept_points.key_of(corpus, lambda_points.settings_of(None))
     points = kept_points.stored_points(corpus.fingerprint, problem, len(corpus), cache_dir)
     baselines = kept_baselines.stored_baselines(corpus.fingerprint, problem, cache_dir)
-    return [*drawn, stored_result(cache_dir, corpus.fingerprint, QUESTION.key), points, baselines]
+    return [
+        stored_layout(corpus, cache_dir),
+        stored_crowding(corpus, cache_dir),
+        stored_regions(corpus, cache_dir, DEFAULT),
+        stored_result(cache_dir, corpus.fingerprint, QUESTION.key),
+        points,
+        baselines,
+    ]
 
 
 def _say(share: float, what: str) -> None:

@@ -19,7 +19,8 @@ class Crowding:
 
     def __init__(self, function: DiSFFixed, weights: Tensor, dtype: torch.dtype, poll: Poll = no_poll) -> None:
         self._function, self._dtype, self._poll = function, dtype, poll
-        self._by_row = self._moment = None
+        self._by_row: Tensor | None = None
+        self._moment: Tensor
         if function.n <= function.d:
             weights = weights.to(dtype)
             self._by_row = function.kernel_of_all(dtype) @ weights

@@ -163,8 +163,9 @@ def take(name: str, workspace: Workspace) -> None:
     if not isinstance(moved, Mapping) or moved.get("turn") == st.session_state.get(HEARD):
         return
     st.session_state[HEARD], lamb = moved.get("turn"), moved.get("lamb")
-    chosen = isinstance(lamb, int | float) and not isinstance(lamb, bool) and 0 <= lamb <= 1
-    if chosen:
+    chosen = False
+    if isinstance(lamb, int | float) and not isinstance(lamb, bool) and 0 <= lamb <= 1:
+        chosen = True
         views.change(lamb=round(float(lamb), 2))
     elif "lamb" in moved and lamb is None:
         views.change(lamb=None)
