@@ -95,7 +95,6 @@ def offer(view: Linked, ground: Ground) -> None:
             key="more_like",
             icon=":material/join:",
             type="tertiary",
-            help=ABOUT,
             on_click=begin,
             args=(view.corpus, ground, source),
         )

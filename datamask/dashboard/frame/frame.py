@@ -264,10 +264,8 @@ def _signed_live(drawn: tuple[tuple[str, int], ...]) -> None:
     with st.container(gap="xxsmall"):
         for key, arrived in drawn:
             job = jobs[key, arrived]
-            # what a sweep is at belongs to it: its runs have no entry of their own
-            beneath = job.message if job.sign.sweeps else ""
             link = {**views.now().address, **job.sign.link}
-            _under_way(key, job.sign.title, words.soon(job.left), job.share, beneath, job.stop, (), job.sign.page, link)
+            _under_way(key, job.sign.title, job.share, job.stop, (), job.sign.page, link)
 
 
 def _running_live(drawn: tuple[str, ...]) -> None:
@@ -280,17 +278,13 @@ def _running_live(drawn: tuple[str, ...]) -> None:
         for run_id in drawn:
             job = busy[run_id]
             link = views.address_with(watched=run_id)
-            _under_way(
-                run_id, job.name, job.sentence, job.share, "", session.stop_run, (run_id,), "pages/runs.py", link
-            )
+            _under_way(run_id, job.name, job.share, session.stop_run, (run_id,), "pages/runs.py", link)
 
 
 def _under_way(
     key: str,
     title: str,
-    progress: str,
     share: float,
-    beneath: str,
     stop: Callable[..., None],
     args: tuple[str, ...],
     page: str,
@@ -299,12 +293,10 @@ def _under_way(
     """Draw what is under way, in one line beside the link that watches it and the button that stops it.
 
     Args:
-        key: of the buttons. title: shortened, for the link says it whole. progress, share: how far it is.
-        beneath: what it is at; "": nothing to say.
+        key: of the buttons. title: of the work, shortened. share: how far it is, from 0 to 1.
         stop, args: what Stop calls. page, link: where it is watched.
     """
     with st.container(horizontal=True, wrap=False, vertical_alignment="center", gap="xsmall"):
         st.progress(min(max(share, 0.0), 1.0), text=f"**{words.plain(title, SHORT)}** {words.percent(share)}")
-        whole = ", ".join(map(words.plain, filter(None, (title, progress, beneath))))
-        views.page_link(page, "Watch", ":material/show_chart:", address=link, width="content", help=whole)
+        views.page_link(page, "Watch", ":material/show_chart:", address=link, width="content")
         st.button("Stop", key=f"halt_{key}", icon=":material/stop:", type="tertiary", on_click=stop, args=args)
