@@ -48,7 +48,7 @@ def draw() -> None:
         on_name=lambda code: st.session_state.update(opened=[code]),
     )
     if lost:
-        parcels()._leave(Rows.identity)
+        parcels()._leave(Rows.identity, None)
     st.text(f"regions {len(canvas_map.regions('scope'))}, picked {st.session_state.get('picked')}")
     st.text(f"opened {st.session_state.get('opened', [])}")
 

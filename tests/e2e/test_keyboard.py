@@ -123,8 +123,8 @@ def test_a_run_is_started_without_a_mouse(tmp_path, monkeypatch, browser_page: P
         still(page)
         tab_to(page, "Solve$")
         page.keyboard.press("Enter")
-        expect(main.get_by_text("0 % random, 100 % best found").first).to_be_visible()
+        expect(main.get_by_text("final selection").first).to_be_visible()
         still(page)
-        tab_to(page, "Show on the map$")
+        tab_to(page, "Copy settings to the form$")
     (run,) = RunStore(tmp_path / "runs").list()
     assert run.status().state == "done" and run.config.selection.lamb == 0.55

@@ -117,7 +117,8 @@ def test_dragging_asks_nobody_and_letting_go_asks_once(ready, browser_page: Page
     # one value goes to the server, and the map fetches its new colors; where the address changes, the browser may fetch
     # the picture in the menu once more
     fetched = [url for url in requests if "/media/" not in url]
-    assert len(sent) == len(fetched) == 1 and "/datamask/parcel/" in fetched[0]
+    # besides, once the page has moved under the pointer, it may have come near Keep, whose preview is fetched then
+    assert len(sent) == 1 and len(fetched) in (1, 2) and all("/datamask/parcel/" in url for url in fetched)
     # the answer is one for all of the page: it follows, and says so
     for place in following:
         expect(place).to_have_css("opacity", "1")

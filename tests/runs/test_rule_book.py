@@ -137,7 +137,7 @@ def test_a_quota_above_what_there_is_is_refused(corpus, rule_store):
         corpus.fingerprint,
         (Rule(QUOTA, "web", 9, quota=Quota("source", "web", 0.9, 1.0)), naming(rule_store, corpus, BAN, range(200))),
     )
-    with pytest.raises(OptionError, match="must have at least 33 members"):
+    with pytest.raises(OptionError, match="must have at least 33 rows"):
         rule_store.applied(SelectionConfig.from_options(select_ratio=0.15), book, corpus)
 
 

@@ -149,5 +149,5 @@ def test_rules_that_nothing_obeys_are_refused_in_a_sentence(tmp_path, shards):
         done(tmp_path, shards, True, pin=listed(tmp_path / "unknown.txt", [3, 99]))
     with pytest.raises(OptionError, match="the corpus has no column 'language'"):
         done(tmp_path, shards, True, quotas=(Quota("language", "en", 0.0, 0.5),))
-    with pytest.raises(OptionError, match="source=a must have at least 4 members"):
+    with pytest.raises(OptionError, match="source=a must have at least 4 rows"):
         done(tmp_path, shards, True, quotas=(Quota("source", "a", 1.0, 1.0),), ban=listed(tmp_path / "b.txt", [0, 3]))

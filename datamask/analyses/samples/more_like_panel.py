@@ -50,17 +50,16 @@ def taking(view: Linked, ground: Ground) -> Linked:
 
 
 def rows_of(corpus: Corpus, ground: Ground, source: str) -> np.ndarray:
-    """The rows that a source names, int64; none where it is of another projection, or of another corpus.
-
-    Raises:
-        ValueError: it is no source.
-    """
+    """The rows that a source names, int64; none where it is of another projection or corpus, or cannot be read."""
     kind, _, text = source.partition(" ")
     if kind == "row":
         row = chosen.row_of(corpus, text)
         return np.array([] if row is None else [row], np.int64)
-    projection, regions = shared_view.regions_of(text)
-    return rows_inside(ground.places.points, regions) if projection == ground.kind else np.zeros(0, np.int64)
+    with contextlib.suppress(ValueError):
+        projection, regions = shared_view.regions_of(text)
+        if projection == ground.kind:
+            return rows_inside(ground.places.points, regions)
+    return np.zeros(0, np.int64)
 
 
 @st.cache_resource(max_entries=4, show_spinner="Comparing with all rows")
