@@ -37,7 +37,8 @@ def test_the_address_names_the_run_when_it_ends_and_a_reload_shows_it_again(tmp_
         expect(page.get_by_role("button", name="Copy settings to the form")).to_be_visible()
         page.get_by_role("radio", name="Diversity").or_(page.get_by_role("button", name="Diversity")).first.click()
         expect(page.get_by_test_id("stApp")).to_have_attribute("data-test-script-state", "notRunning")
-        assert named(page) == run.id
+        # watched first; within a second of its end it is the current selection
+        expect(page).to_have_url(re.compile(rf"[?&]run={run.id}"), timeout=LONG)
         page.reload()
         expect(done).to_contain_text(run.config.name, timeout=LONG)
         assert named(page) == run.id
