@@ -155,8 +155,8 @@ def test_a_drawing_finds_each_thing_once_and_sends_no_script(page, opened, store
         counted = lambda *given, name=name, made=made, **more: calls.update([name]) or made(*given, **more)  # noqa: E731
         monkeypatch.setattr(module, name, counted)
     app.run()
-    # the name of the problem: for the solver, kept points, what is begun, and the preview of other amounts
-    assert calls["known"] == 1 and calls["key_of"] <= 4 and not calls["_check_digest"]
+    # of the problem's name: for the page, and for the solver that is begun
+    assert calls["known"] == 1 and calls["key_of"] <= 2 and not calls["_check_digest"]
     sent = [component.proto for component in app.get("bidi_component")]
     assert len(sent) > 2 and all(len(proto.js_content) < 200 and not proto.css_content for proto in sent)
 

@@ -10,7 +10,6 @@ at once: `slider.js` marks the page. Letting go comes as one value, and the page
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, TypeVar
@@ -34,7 +33,8 @@ from datamask.dashboard.server.parcels import parcels
 from datamask.dashboard.shell import session
 from datamask.dashboard.shell import view as views
 from datamask.dashboard.shell.garbage import settled
-from datamask.dashboard.tradeoff import amounts, kept_points, lambda_points, live
+from datamask.dashboard.tradeoff import amounts, lambda_points, live
+from datamask.dashboard.tradeoff.lambda_point import key_of_rows
 from datamask.dashboard.tradeoff.lambda_points import Mark
 from datamask.dashboard.workspace import current as currently
 from datamask.dashboard.workspace.current import Current
@@ -221,7 +221,7 @@ def _kept(place: str, key: object, make: Callable[[], T]) -> T:
 
 
 def _digest(mask: np.ndarray | None) -> str:
-    return "" if mask is None else hashlib.blake2b(np.packbits(mask).tobytes(), digest_size=8).hexdigest()
+    return "" if mask is None else key_of_rows(np.packbits(mask))
 
 
 def _state(beside: Beside, along: Current) -> dict[str, Any]:
@@ -278,8 +278,7 @@ def _preview(beside: Beside, selection: Selection, amount: Mapping[str, Any]) ->
     workspace, current = beside.workspace, beside.current
     if workspace.refusal or selection.preview or current.unsolved:
         return ""
-    problem, dark = kept_points.key_of(beside.corpus, workspace.settings), session.dark()
-    shown = beside.seen.shown
+    problem, dark, shown = current.problem, session.dark(), beside.seen.shown
     made = Preview(
         problem,
         replace(workspace.settings, lamb=selection.lamb),

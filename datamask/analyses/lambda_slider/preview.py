@@ -10,7 +10,7 @@ from datamask.config import SelectionConfig
 from datamask.dashboard.drawing import words
 from datamask.dashboard.map.layers import Selection
 from datamask.dashboard.map.marks import Seen, marks_of
-from datamask.dashboard.map.parcels import pack
+from datamask.dashboard.map.parcels import look_of, pack, shapes_of
 from datamask.dashboard.map.places import Places
 from datamask.dashboard.tradeoff import amounts, live
 from datamask.errors import OptionError
@@ -78,18 +78,10 @@ class Preview:
                 "share": share,
                 "rows": int(mask.sum()),
                 "tokens": "" if self.lengths is None else words.short(float(self.lengths[mask].sum())),
-                "title": look.title,
-                "key": [list(entry) for entry in look.key],
-                "bar": look.bar,
-                "hover": look.hover,
+                **look_of(look),
             }
             for (share, mask), look in zip(drawn, looks, strict=True)
         ]
-        first = looks[0]
-        header = {
-            "amounts": entries,
-            "marks": len(first.codes),
-            "shapes": list(first.shapes),
-            "sizes": list(first.sizes),
-        }
-        return pack(header, codes=np.array([look.codes for look in looks], np.uint8), colors=first.colors)
+        codes = np.array([look.codes for look in looks], np.uint8)
+        header = {"amounts": entries, "marks": codes.shape[1], **shapes_of(looks[0])}
+        return pack(header, codes=codes, colors=looks[0].colors)

@@ -101,7 +101,7 @@ def offer(view: Linked, ground: Ground) -> None:
 
 def begin(corpus: Corpus, ground: Ground, source: str) -> None:
     """Show the rows most similar to those of a source, in place of the lasso around them."""
-    cosines = cosines_to(corpus.features, rows_of(corpus, ground, source))
+    cosines = _cosines(corpus.identity, source, corpus, rows_of(corpus, ground, source))
     count = min(FIRST, len(cosines))
     last = float(np.partition(cosines, -count)[-count])
     least = min(max(math.floor(100 * last) / 100, 0.0), 1.0)

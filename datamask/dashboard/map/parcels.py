@@ -89,24 +89,22 @@ def ground_parcel(places: Places, labels: Sequence[str]) -> bytes:
     return pack({"kind": "ground", "view": list(places.view), "size": mark_size(len(places.drawn))}, **arrays)
 
 
+def look_of(marks: Marks) -> dict[str, Any]:
+    """What a parcel says of some marks: title, key, bar, and what the pointer reads."""
+    return {"title": marks.title, "key": [list(entry) for entry in marks.key], "bar": marks.bar, "hover": marks.hover}
+
+
+def shapes_of(marks: Marks) -> dict[str, Any]:
+    """The shapes and sizes of the codes of some marks, as a parcel says them."""
+    return {"shapes": list(marks.shapes), "sizes": list(marks.sizes)}
+
+
 def layer_parcel(marks: Marks) -> bytes:
     """One panel."""
     arrays = {"codes": marks.codes, "colors": marks.colors}
     if marks.values is not None:
         arrays["values"] = marks.values
-    return pack(
-        {
-            "kind": "layer",
-            "title": marks.title,
-            "shapes": list(marks.shapes),
-            "sizes": list(marks.sizes),
-            "key": [list(entry) for entry in marks.key],
-            "bar": marks.bar,
-            "hover": marks.hover,
-            "text": marks.text,
-        },
-        **arrays,
-    )
+    return pack({"kind": "layer", **look_of(marks), **shapes_of(marks), "text": marks.text}, **arrays)
 
 
 def dimming_parcel(places: Places, shown: np.ndarray) -> bytes:

@@ -48,7 +48,7 @@ class Parcels:
         self._bodies: OrderedDict[str, tuple[str, bytes]] = OrderedDict()
         self._size = 0
         self._corpora: dict[str, weakref.ref[Corpus]] = {}
-        self._promised: OrderedDict[str, Callable[[], bytes | None]] = OrderedDict()
+        self._promised: OrderedDict[str, tuple[str, Callable[[], bytes | None]]] = OrderedDict()
         self._gone: deque[str] = deque()
         self._lock = threading.Lock()
 
@@ -56,34 +56,30 @@ class Parcels:
         """Keep a parcel for as long as its corpus is there and others leave it room; gives its address."""
         address = self._address(corpus, body)
         with self._lock:
-            self._forget()
-            if corpus.identity not in self._corpora:
-                self._corpora[corpus.identity] = weakref.ref(corpus, functools.partial(self._leave, corpus.identity))
+            self._know(corpus)
             self._put(address, corpus.identity, body)
         return address
 
     def promise(self, corpus: Corpus, content: bytes, make: Callable[[], bytes | None]) -> str:
-        """The address of a parcel that is made once it is fetched, and then kept as others are.
+        """The address of a parcel that is made once it is fetched, and then kept as others are; goes with its corpus.
 
         Args:
             content: names what is in it. make: called in a thread of the server; None: it cannot be made now. It must
                 not hold the corpus.
         """
-        address, name = self._address(corpus, content), corpus.identity
-
-        def made() -> bytes | None:
-            body = make()
-            with self._lock:
-                if body is not None and name in self._corpora:
-                    self._put(address, name, body)
-            return body
-
+        address = self._address(corpus, content)
         with self._lock:
-            self._promised[address] = made
+            self._know(corpus)
+            self._promised[address] = corpus.identity, make
             self._promised.move_to_end(address)
             while len(self._promised) > PROMISED:
                 self._promised.popitem(last=False)
         return address
+
+    def _know(self, corpus: Corpus) -> None:
+        self._forget()
+        if corpus.identity not in self._corpora:
+            self._corpora[corpus.identity] = weakref.ref(corpus, functools.partial(self._leave, corpus.identity))
 
     def _address(self, corpus: Corpus, content: bytes) -> str:
         mac = hmac.new(self._secret, corpus.identity.encode(), hashlib.sha256)
@@ -105,8 +101,14 @@ class Parcels:
             if address in self._bodies:
                 self._bodies.move_to_end(address)
                 return self._bodies[address][1]
-            make = self._promised.get(address)
-        return None if make is None else make() or b""
+            if address not in self._promised:
+                return None
+            name, make = self._promised[address]
+        body = make()
+        with self._lock:
+            if body is not None and name in self._corpora:
+                self._put(address, name, body)
+        return body or b""
 
     @property
     def size(self) -> int:
@@ -129,6 +131,8 @@ class Parcels:
             self._corpora.pop(name, None)
             for address in [address for address, (of, _) in self._bodies.items() if of == name]:
                 self._size -= len(self._bodies.pop(address)[1])
+            for address in [address for address, (of, _) in self._promised.items() if of == name]:
+                del self._promised[address]
 
 
 def parcels() -> Parcels:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from datamask.config import SelectionConfig
-from datamask.corpus import Corpus
-from datamask.dashboard.tradeoff.kept_points import entry_of, key_of
+from datamask.dashboard.tradeoff.kept_points import entry_of
 from datamask.measured import Baselines
 from datamask.work.result_file import Content
 from datamask.work.stored import StoredResult
@@ -29,6 +27,6 @@ def stored_baselines(fingerprint: str, problem: str, cache_dir: str | Path | Non
     )
 
 
-def of_problem(corpus: Corpus, config: SelectionConfig, cache_dir: str | Path) -> Baselines | None:
-    """Return the baselines of a corpus and settings; None where they are not kept yet."""
-    return stored_baselines(corpus.fingerprint, key_of(corpus, config), cache_dir).find_again()
+def find(fingerprint: str, problem: str, cache_dir: str | Path) -> Baselines | None:
+    """Return the baselines of a problem; None where they are not kept yet."""
+    return stored_baselines(fingerprint, problem, cache_dir).find_again()

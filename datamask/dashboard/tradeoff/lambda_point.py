@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,11 @@ from datamask.dashboard.tradeoff.spots import Spot
 
 if TYPE_CHECKING:
     from datamask.evaluation.lambda_path import Answer, SolvedLambda
+
+
+def key_of_rows(bits: np.ndarray) -> str:
+    """Name some rows of a corpus by their packed mask, for what is kept of them: equal rows have equal names."""
+    return hashlib.blake2b(bits.tobytes(), digest_size=8).hexdigest()
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from datamask.corpus import Corpus
 from datamask.dashboard.map.ends import Ends, common_ends
 from datamask.dashboard.map.layers import Selection
 from datamask.dashboard.map.marks import EVERYTHING, Seen, marks_of
-from datamask.dashboard.map.parcels import pack
+from datamask.dashboard.map.parcels import look_of, pack, shapes_of
 from datamask.dashboard.map.places import Places, cut
 from datamask.dashboard.tradeoff import answers, lambda_point, live
 from datamask.dashboard.tradeoff.answers import Units
@@ -169,16 +169,9 @@ def points_parcel(
         seen = replace(seen, ends=common_ends(layers, places.cells))
     looks = [marks_of(layer, places, dark, seen) for layer in layers]
     entries = [
-        {
-            **answer_at(corpus, units, point, final),
-            "title": look.title,
-            "key": [list(entry) for entry in look.key],
-            "bar": look.bar,
-            "value_words": look.hover,
-        }
-        for point, look in zip(points, looks, strict=True)
+        {**answer_at(corpus, units, point, final), **look_of(look)} for point, look in zip(points, looks, strict=True)
     ]
-    header = {"points": entries, "shapes": list(looks[0].shapes), "sizes": list(looks[0].sizes)}
+    header = {"points": entries, **shapes_of(looks[0])}
     if places.cells is None:
         bits = np.packbits(np.array([look.codes for look in looks], bool), axis=1)
         return pack({**header, "marks": len(places.drawn)}, bits=bits, colors=looks[0].colors)

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import hashlib
 import itertools
 import threading
 import time
@@ -145,7 +144,7 @@ class Session:
         Args:
             mask: bool ``(N,)``, the selection. lamb: its lambda.
         """
-        key = ("scores", lamb, hashlib.blake2b(np.packbits(mask).tobytes(), digest_size=8).hexdigest())
+        key = ("scores", lamb, lambda_point.key_of_rows(np.packbits(mask)))
         return self._ask(key, lambda live, poll: live.row_scores(mask, lamb, poll), seconds)
 
     def resized(
@@ -156,7 +155,7 @@ class Session:
         Args:
             mask, lamb: as of `row_scores`. others: the same settings with other amounts.
         """
-        key = ("resized", lamb, hashlib.blake2b(np.packbits(mask).tobytes(), digest_size=8).hexdigest())
+        key = ("resized", lamb, lambda_point.key_of_rows(np.packbits(mask)))
         return self._ask(key, lambda live, poll: live.resized(mask, lamb, others, poll), seconds)
 
     def stop(self) -> None:

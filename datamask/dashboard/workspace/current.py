@@ -47,6 +47,7 @@ class Current:
         lasting: those of `points` that are stored runs, the shown one last.
         point: the chosen one of them, or an answer between; None: what is shown has no value there.
         waits: whether the selection of the chosen lambda is being made; until it is there, `point` is the nearest.
+        problem: its name, of `kept_points.key_of`, which looks at files of ids: found once.
     """
 
     workspace: Workspace
@@ -57,6 +58,7 @@ class Current:
     lasting: tuple[LambdaPoint, ...] = ()
     point: LambdaPoint | None = None
     waits: bool = False
+    problem: str = ""
 
     @cached_property
     def selection(self) -> Selection | None:
@@ -70,9 +72,8 @@ class Current:
     @cached_property
     def units(self) -> Units:
         """In what the rows are measured, with the baselines once they are computed."""
-        corpus, settings = self.workspace.corpus, self.workspace.settings
-        found = kept_baselines.of_problem(corpus, settings, session.store().cache_dir)
-        return Units(settings.budget is not None, found)
+        corpus, by_tokens = self.workspace.corpus, self.workspace.settings.budget is not None
+        return Units(by_tokens, kept_baselines.find(corpus.fingerprint, self.problem, session.store().cache_dir))
 
     @property
     def kept(self) -> bool:
@@ -141,9 +142,8 @@ class Current:
         """Whether `begin_later` has a solver to begin: points are kept, and it takes moments to answer between them."""
         if not self.kept or self.behind is not None:
             return False
-        corpus, settings = self.workspace.corpus, self.workspace.settings
-        begun = kept_points.key_of(corpus, settings) in st.session_state.get(BEGUN, ())
-        return not begun and lambda_points.prepared_at_once(corpus, settings)
+        begun = self.problem in st.session_state.get(BEGUN, ())
+        return not begun and lambda_points.prepared_at_once(self.workspace.corpus, self.workspace.settings)
 
 
 def current(workspace: Workspace, seconds: float = WAITS, *, begin: bool = True) -> Current:
@@ -157,14 +157,15 @@ def known(workspace: Workspace, *, begin: bool = False) -> Current:
     Args:
         begin: have the points prepared where that takes so little time that nobody has to ask for it.
     """
-    refused = bool(workspace.refusal)
-    behind = None if refused else live.find(workspace.corpus, workspace.settings)
-    kept = () if refused else _kept(workspace)
+    refused, corpus = bool(workspace.refusal), workspace.corpus
+    problem = kept_points.key_of(corpus, workspace.settings)
+    behind = None if refused else live.of_key(problem)
+    kept = () if refused else kept_points.find(corpus.fingerprint, problem, len(corpus), session.store().cache_dir)
     if begin and behind is None and not refused:
         there = any(abs(point.lamb - workspace.wanted) < SAME for point in kept)
         needed = not there and (workspace.run is None or workspace.lamb is not None)
-        behind = _begun(workspace, needed) if needed or not kept else None
-    return Current(workspace, behind, kept, _own(workspace))
+        behind = _begun(workspace, problem, needed) if needed or not kept else None
+    return Current(workspace, behind, kept, _own(workspace), problem=problem)
 
 
 def chosen(now: Current, seconds: float = WAITS) -> Current:
@@ -242,18 +243,12 @@ def _answer(now: Current, lamb: float, seconds: float) -> LambdaPoint | None:
     return point
 
 
-def _kept(workspace: Workspace) -> tuple[LambdaPoint, ...]:
-    """The points that are kept on disk; empty where there are none."""
-    return kept_points.of_problem(workspace.corpus, workspace.settings, session.store().cache_dir)
-
-
-def _begun(workspace: Workspace, needed: bool) -> live.Session | None:
+def _begun(workspace: Workspace, problem: str, needed: bool) -> live.Session | None:
     """A solver that nobody asked for, once: few are held, and one that made room must not take another's each time.
 
     Args:
-        needed: whether the page has no selection to show otherwise.
+        problem: its name. needed: whether the page has no selection to show otherwise.
     """
-    problem = kept_points.key_of(workspace.corpus, workspace.settings)
     begun = st.session_state.setdefault(BEGUN, set())
     if (problem in begun and not needed) or not lambda_points.prepared_unasked(
         workspace.corpus, workspace.settings, needed

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -11,7 +10,7 @@ import numpy as np
 from datamask.config import SelectionConfig
 from datamask.corpus import Corpus
 from datamask.dashboard.runs import listing
-from datamask.dashboard.tradeoff.lambda_point import LambdaPoint
+from datamask.dashboard.tradeoff.lambda_point import LambdaPoint, key_of_rows
 from datamask.evaluation.result import NO_RESULT
 from datamask.runs.store import Run
 
@@ -66,7 +65,7 @@ class Selection:
     @cached_property
     def key(self) -> str:
         """Names the rows, for what is kept of them: equal rows of one corpus have equal names."""
-        return hashlib.blake2b(self.bits.tobytes(), digest_size=8).hexdigest()
+        return key_of_rows(self.bits)
 
     @property
     def name(self) -> str:

@@ -95,6 +95,26 @@ def test_parcels_go_with_their_corpus(client):
     assert [asked(client, address).status_code for address in (gone, stays)] == [404, 200]
 
 
+def test_a_promised_parcel_is_made_once_it_is_asked_for_and_goes_with_its_corpus(client):
+    kept, corpus, made = parcels.parcels(), Corpus(), []
+    can = []
+
+    def make() -> bytes | None:
+        made.append(len(can))
+        return b"marks" if can else None
+
+    address = kept.promise(corpus, b"of the rows", make)
+    assert address == kept.promise(corpus, b"of the rows", make) and (made, kept.size) == ([], 0)
+    assert asked(client, address).status_code == 204 and kept.size == 0
+    can.append(True)
+    assert [asked(client, address).content for _ in range(2)] == [b"marks", b"marks"]
+    # what cannot be made is asked for again, what was made is kept
+    assert made == [0, 1] and kept.size == 5
+    del corpus
+    gc.collect()
+    assert asked(client, address).status_code == 404 and made == [0, 1]
+
+
 def test_a_corpus_that_goes_in_the_midst_of_keeping_is_forgotten_after(client):
     kept, mine, theirs = parcels.parcels(), Corpus(), Corpus()
     gone = kept.keep(mine, b"marks")

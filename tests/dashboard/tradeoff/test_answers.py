@@ -28,7 +28,7 @@ def solved(corpus, cache_dir, **options):
         behind = live.session(corpus, settings, cache_dir)
         behind.wait(LONG)
         assert behind.ready, behind.error
-    baselines = kept_baselines.of_problem(corpus, settings, cache_dir)
+    baselines = kept_baselines.find(corpus.fingerprint, kept_points.key_of(corpus, settings), cache_dir)
     points = kept_points.of_problem(corpus, settings, cache_dir)
     return [point for point in points if point.lamb in LAMBDAS], Units(settings.budget is not None, baselines)
 

@@ -129,7 +129,7 @@ class LambdaSlider {
     const whole = solved.codes?.subarray(place * marks, (place + 1) * marks);
     this.drawn = { id, shapes, sizes, colors, codes: whole ?? unpacked(solved.bits, place, marks),
       values: solved.values?.subarray(place * marks, (place + 1) * marks),
-      title: point.title, key: point.key, bar: point.bar, hover: point.value_words, text: "" };
+      title: point.title, key: point.key, bar: point.bar, hover: point.hover, text: "" };
     return this.drawn;
   }
 
