@@ -9,6 +9,7 @@ const MOVED = "datamask-lambda-moved";
 class AnswerBar {
   constructor(parent) {
     this.root = make("div", "answer", parent);
+    this.met = remembered(); // the welcome stays where λ is moved, so that nothing moves under the hand
     this.welcome = make("div", "head", this.root);
     const head = make("div", "head", this.root);
     [this.name, this.about] = [make("b", "", head), make("span", "", head)];
@@ -27,7 +28,7 @@ class AnswerBar {
   receive(data) {
     this.data = data;
     this.welcome.textContent = data.welcome;
-    this.welcome.hidden = !data.welcome || remembered();
+    this.welcome.hidden = !data.welcome || this.met;
     this.show(STORE.answer);
   }
 
