@@ -202,7 +202,7 @@ def test_a_flip_is_where_selecting_again_says_in_fewer_selections_than_halving(c
 
     at = {lamb: member(lamb) for lamb in (0.0, 0.5, 1.0)}
     again = Again(pool, config, at[0.5])
-    rows = np.flatnonzero(at[0.0] != at[1.0])[:2]
+    rows = np.flatnonzero(at[0.0] != at[1.0])[:4]
     shares, solved = [], 0
     for row in rows:
         found = find_flip(again, int(row), work=Work(report=lambda share, what: shares.append(share)))
@@ -212,7 +212,7 @@ def test_a_flip_is_where_selecting_again_says_in_fewer_selections_than_halving(c
         assert sorted(shares) == shares and shares[0] >= 0 and shares[-1] <= 1
         shares.clear()
     # halving from 0 to 1 would take twelve for each
-    assert solved < 12 * len(rows)
+    assert solved < 11 * len(rows)
     lamb, known = again.config.lamb, again.known(int(rows[0]))
     assert known[lamb] == at[0.5][rows[0]] and {0.0, 1.0} & set(known)
 
