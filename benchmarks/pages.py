@@ -63,7 +63,7 @@ DRAWN = ".map:not([data-drawn='0'])[data-drawn]"
 
 ANSWERS = {
     "Data": ("data?", ".js-plotly-plot .main-svg .trace"),
-    "Runs": ("runs?", "[data-testid='stMetricValue']"),
+    "Runs": ("runs?", "[data-testid='stDataFrame'] canvas"),
     "Map": ("?", DRAWN),
     "Frontier": ("frontier?", ".js-plotly-plot .main-svg .trace"),
     "Evidence": ("evidence?", ".st-key-ablation_start button"),
@@ -296,7 +296,7 @@ def until_still(page: Page, act: Callable[[], object], answers: Callable[[], obj
 def until_counted(page: Page, act: Callable[[], object]) -> Took:
     """From an act that changes which samples are shown until the page shows them and stands still."""
     before = page.evaluate(HEADLINE)
-    changed = f"before => {{ const now = ({HEADLINE})(); return now && now !== before; }}"
+    changed = f"before => ({HEADLINE})() !== before"
     return until_still(page, act, lambda: page.wait_for_function(changed, arg=before))
 
 
@@ -313,8 +313,10 @@ def outline(page: Page) -> None:
 
 def other_colours(page: Page, name: str) -> Took:
     """From choosing what colours the map until it is drawn so."""
-    page.get_by_role("button", name="More colors, layout").click()
-    page.get_by_role("combobox", name="Color by").click()
+    menu = page.get_by_role("combobox", name="Color by")
+    if not menu.is_visible():
+        page.get_by_role("button", name="More colors, layout").click()
+    menu.click()
     option = page.get_by_role("option", name=name, exact=True)
     option.wait_for()
     title = page.locator(".map .title").first
