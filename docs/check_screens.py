@@ -94,7 +94,7 @@ OVERLAPPING = """() => {
 }"""
 """Pairs of labels of one drawing that lie over each other."""
 
-CONTROLS = """() => {
+CONTROLS = """(lists) => {
     let count = 0;
     const seen = (each) => {
         for (let at = each; at; at = at.parentElement ?? at.getRootNode().host) {
@@ -104,11 +104,11 @@ CONTROLS = """() => {
         return true;
     };
     const kinds = "button, a[href], input, select, textarea, summary, [role=slider], [role=radio], [role=tab], " +
-        "[role=switch], [role=checkbox], [role=combobox], .strips, .names";
+        `[role=switch], [role=checkbox], [role=combobox], ${lists}`;
     const walk = (root) => {
         for (const element of root.querySelectorAll("*")) {
             if (element.shadowRoot) walk(element.shadowRoot);
-            const within = element.parentElement?.closest("button, a[href], [role=combobox], .strips, .names");
+            const within = element.parentElement?.closest(`button, a[href], [role=combobox], ${lists}`);
             if (!element.matches(kinds) || within) continue;
             const box = element.getBoundingClientRect();
             const part = element.closest("[data-baseweb=select], .react-aria-ComboBox") && element.tagName === "BUTTON";
@@ -120,6 +120,9 @@ CONTROLS = """() => {
     return count;
 }"""
 """How many controls a page shows, also below its window; all bars of a chart, rows of a list or names are one."""
+
+LISTS = ".strips, .names, [class*='st-key-explore_extremes']"
+"""Bars, names, and rows that are a list's."""
 
 ELSEWHERE = """(tables) => {
     const pieces = [];
@@ -169,7 +172,7 @@ def wrong(page: Page, place: str, width: int) -> list[str]:
     found += [f"overlapping: {pair}" for pair in page.evaluate(OVERLAPPING)]
     if page.locator(FAILED).count():
         found.append("the page failed")
-    if (controls := page.evaluate(CONTROLS)) > MOST_CONTROLS:
+    if (controls := page.evaluate(CONTROLS, LISTS)) > MOST_CONTROLS:
         found.append(f"{controls} controls")
     figures = Counter(piece for piece in page.evaluate(VISIBLE, False) if len(piece.split()) < FIGURE)
     figures -= Counter(page.evaluate(ELSEWHERE, TABLES))

@@ -65,7 +65,7 @@ def test_defaults_are_the_catalogues_and_everything_is_explained(page, opened, e
     assert {button.label for button in app.button} >= {"Solve", "Learn masks", "Paper's preset"}
     assert catalogue.objective("facility").sees in said(app)
     assert "No run on this corpus yet" in [heading.value for heading in app.subheader]
-    assert "Keeps **72** of 240 rows" in said(app)
+    assert "Selects **72** of 240 rows" in said(app)
     explained(app, 15)
 
 

@@ -21,9 +21,8 @@ def search(view: Linked) -> None:
         st.text_input(
             "Search the texts",
             key=brushing.SEARCH,
-            placeholder="words",
+            placeholder='words, or "a phrase"',
             on_change=brushing.search,
-            help='Finds texts that contain all of these words. "Quotes" find a phrase.',
         )
 
 

@@ -95,17 +95,22 @@ def estimate(
     return Cost(selected, amounts, seconds, basis, int(memory), config.budget is None, measured)
 
 
-def sentence_of_two(solve: Cost | None, learn: Cost | None, n: int) -> str:
-    """What is selected, and how long either way takes, in Markdown; one of the two may be None, refused."""
+def sentence_of_two(solve: Cost | None, learn: Cost | None, n: int, shown: int | None = None) -> str:
+    """What is selected, and how long either way takes, in Markdown; one of the two may be None, refused.
+
+    Args:
+        n: rows of the corpus. shown: the selected rows that the page says already; their number is not said again.
+    """
     first = _sized(solve, learn)
+    size = "" if first.selected == shown else f"{_rows(first, n)}. "
     ways = [("Solve", solve), ("Learn masks", learn)]
     known = [
         f"{name}: about **{words.roughly(cost.seconds)}**." for name, cost in ways if cost and cost.seconds is not None
     ]
     if not known:
-        return f"{_rows(first, n)}. No estimate of the time yet."
+        return f"{size}No estimate of the time yet."
     unknown = [f"{name}: no estimate yet." for name, cost in ways if cost and cost.seconds is None]
-    return f"{_rows(first, n)}. {' '.join([*known, *unknown])}"
+    return size + " ".join([*known, *unknown])
 
 
 def epochs_of_two(solve: Cost | None, learn: Cost | None, trained: float, times: float = 1.0) -> str:
@@ -155,7 +160,7 @@ def _sized(solve: Cost | None, learn: Cost | None) -> Cost:
 
 def _rows(cost: Cost, n: int) -> str:
     """What is selected."""
-    rows = f"Keeps {'' if cost.exact else 'about '}**{cost.selected:,}** of {n:,} rows"
+    rows = f"Selects {'' if cost.exact else 'about '}**{cost.selected:,}** of {n:,} rows"
     if cost.tokens:
         rows += f" (about {_between(*map(words.short, cost.tokens))} tokens)"
     return rows

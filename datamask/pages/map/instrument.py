@@ -75,16 +75,10 @@ def lay_out() -> Page:
 
 
 def fold_button() -> None:
-    """The button that folds the rail."""
-    st.button(
-        "Hide colors and filters",
-        key="explore_fold_button",
-        icon=":material/left_panel_close:",
-        type="tertiary",
-        width="stretch",
-        on_click=_keep,
-        args=("folded",),
-    )
+    """The button that folds the rail: an icon, for its name is longer than its line."""
+    name, icon = "Hide colors and filters", ":material/left_panel_close:"
+    key = "explore_fold_button"
+    st.button(name, key=key, icon=icon, help=name, type="tertiary", on_click=_keep, args=("folded",))
 
 
 def _keep(state: str) -> None:
@@ -105,9 +99,11 @@ def _style(state: str | None) -> str:
     return f"""<style>
 .st-key-explore_body {{margin-top: -15px}}
 .st-key-explore_rail, .st-key-explore_reader {{flex: none; height: {MAP_HEIGHT}; overflow-y: auto; overflow-x: hidden;
-scrollbar-width: thin; padding: 0 9px 0 2px}}
+scrollbar-width: thin; padding: 0 9px 0 2px;
+background: linear-gradient(transparent, light-dark(#FFFFFF, #12171C) 60%) bottom / 100% 40px no-repeat local,
+linear-gradient(transparent, light-dark(#0003, #0009)) bottom / 100% 14px no-repeat scroll}}
 .st-key-explore_switch [role="radio"], .st-key-explore_switch button {{padding-left: 0.5rem; padding-right: 0.5rem}}
-.st-key-explore_about button {{min-height: 0; padding: 0}}
+:is(.st-key-explore_about, .st-key-explore_fold_button) button {{min-height: 0; padding: 0}}
 .st-key-explore_foot button {{min-height: 2rem; padding-top: 0.1rem; padding-bottom: 0.1rem}}
 {_place(hidden)} {{display: none}}{narrow}
 :root[data-lambda-moved] :is({", ".join(f'[class*="st-key-{key}"]' for key in FOLLOWING)}) {{opacity: 0.4}}
@@ -116,7 +112,7 @@ scrollbar-width: thin; padding: 0 9px 0 2px}}
 [class*="st-key-explore_extremes"] button {{min-height: 0; padding: 3px 0; text-align: left; justify-content: start}}
 [class*="st-key-explore_extremes"] p {{display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 2;
 overflow: hidden; line-height: 1.35}}
-.st-key-explore_fold_button p {{white-space: normal}}
+.st-key-explore_fold_button p {{position: absolute; width: 1px; height: 1px; clip-path: inset(50%)}}
 @media (min-width: {PHONE + 1}px) {{
 .st-key-explore_body:not(:has(.st-key-explore_reader))::after {{content: ""; flex: none; width: {READER}px}}
 }}

@@ -14,7 +14,7 @@ from datamask.dashboard.map import preparing_panel as layout_panel
 from datamask.dashboard.map.places import MAX_POINTS
 from datamask.dashboard.shell import view as views
 from datamask.dashboard.shell.option_control import KEPT, one_of
-from datamask.pages.map import instrument, tradeoff_panel
+from datamask.pages.map import tradeoff_panel
 from datamask.pages.map.shown import Shown
 
 RUN = "explore_run"
@@ -60,9 +60,7 @@ def show(shown: Shown) -> Look:
         if st.session_state.get(key) not in known:  # remembered from another corpus, which had other columns
             st.session_state.pop(key, None)
     tradeoff_panel.show(shown.current)
-    with st.container(horizontal=True, vertical_alignment="bottom", horizontal_alignment="distribute", wrap=False):
-        count = one_of("Maps", MAPS, "maps", help="Up to three maps, with the same zoom and position.", **KEPT)
-        instrument.fold_button()
+    count = one_of("Maps", MAPS, "maps", **KEPT)
     _selected_by(shown)
     # a place of its own: a control that moves is drawn anew, and loses the focus and what is being typed
     with st.container():

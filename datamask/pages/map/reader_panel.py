@@ -56,6 +56,7 @@ def listing_of(shown: Shown, linked: Linked) -> texts_panel.Listing:
 
 
 def download(listed: texts_panel.Listing) -> None:
-    """The buttons that give the listed rows as a file."""
-    with st.container(key="explore_listed", horizontal=True, width="content"):
-        texts_panel.download(listed)
+    """The buttons that give the listed rows as a file, where these are not all of the corpus."""
+    if len(listed.rows) < len(listed.corpus):
+        with st.container(key="explore_listed", horizontal=True, width="content"):
+            texts_panel.download(listed)

@@ -64,7 +64,7 @@ def show(current: Current | None) -> None:
                 [name for name in opened.corpus.metadata.column_names if name != named.get("text")],
             )
             with form.place:
-                start_panel.start(workspace, runs, form)
+                start_panel.start(current, runs, form)
 
     with picture:
         shown = runs_panel.choose(runs, run, opening)

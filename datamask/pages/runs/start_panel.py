@@ -17,23 +17,25 @@ from datamask.dashboard.runs.form_panel import RunForm
 from datamask.dashboard.shell import session
 from datamask.dashboard.tradeoff import below_random, kept_points, lambda_points, live
 from datamask.dashboard.workspace import keeping
+from datamask.dashboard.workspace.current import Current
 from datamask.dashboard.workspace.workspace import Workspace
 from datamask.errors import DatamaskError, OptionError
 from datamask.runs.store import Run
 from datamask.runs.warm import warm_start
 
 
-def start(workspace: Workspace, runs: Sequence[Run], form: RunForm) -> None:
+def start(current: Current, runs: Sequence[Run], form: RunForm) -> None:
     """Draw the rules, the estimate and the two buttons; pressing one makes a run, queues it, and shows it.
 
     Args:
-        workspace: the view on the open corpus. runs: earlier runs on it, newest first, to estimate from.
+        current: what the page shows. runs: earlier runs on its corpus, newest first, to estimate from.
         form: what the form says.
     """
+    workspace = current.workspace
     with st.container(gap="xxsmall"):
         steering_panel.listed(workspace, "**Rules**")
         steering_panel.refused(workspace.reason)
-    ready = _priced(workspace, runs, form)
+    ready = _priced(current, runs, form)
     learn = ready.get(form_panel.LEARN)
     start_from = None if learn is None else warm_start(learn, runs, workspace.corpus.fingerprint)
     before = next((run for run in runs if run.id == start_from), None)
@@ -60,8 +62,9 @@ def start(workspace: Workspace, runs: Sequence[Run], form: RunForm) -> None:
             )
 
 
-def _priced(workspace: Workspace, runs: Sequence[Run], form: RunForm) -> dict[str, SelectionConfig]:
+def _priced(current: Current, runs: Sequence[Run], form: RunForm) -> dict[str, SelectionConfig]:
     """The ways that can be started with their settings, once what they cost was said."""
+    workspace, selection = current.workspace, current.selection
     opened, corpus = workspace.opened, workspace.corpus
     ready: dict[str, SelectionConfig] = {}
     prices: dict[str, cost.Cost] = {}
@@ -80,7 +83,7 @@ def _priced(workspace: Workspace, runs: Sequence[Run], form: RunForm) -> dict[st
         solve, learned = prices.get(form_panel.SOLVE), prices.get(form_panel.LEARN)
         about = [f"*{WAYS[way]}*: {HELP[way]}" for way in prices]
         st.markdown(
-            cost.sentence_of_two(solve, learned, len(corpus)),
+            cost.sentence_of_two(solve, learned, len(corpus), None if selection is None else selection.count),
             help="  \n".join([*about, cost.details_of_two(solve, learned)]),
         )
         if form.training is not None:

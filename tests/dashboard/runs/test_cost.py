@@ -160,7 +160,8 @@ def test_either_way_has_its_time_and_the_rows_are_said_once(tmp_path):
     learn = estimate(store, n_epochs=50, n_rollout=4, estimator="counterfactual")
     solve = estimate(store, estimator="relaxed")
     said = cost.sentence_of_two(solve, learn, 1000).replace("\u00a0", " ").replace("\\", "")
-    assert said == "Keeps **300** of 1,000 rows. Learn masks: about **10 s**. Solve: no estimate yet."
+    assert said == "Selects **300** of 1,000 rows. Learn masks: about **10 s**. Solve: no estimate yet."
+    assert cost.sentence_of_two(solve, learn, 1000, shown=300).startswith("Learn masks: ")
     assert cost.sentence_of_two(None, learn, 1000).endswith("rows. Learn masks: about **10\u00a0s**.")
     assert cost.sentence_of_two(solve, None, 1000).endswith("rows. No estimate of the time yet.")
     assert cost.details_of_two(solve, None).startswith("Time: no estimate until a run")

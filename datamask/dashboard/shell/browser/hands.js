@@ -5,7 +5,8 @@ function listen(map, panel) {
   const place = (event) => {
     const box = stage.getBoundingClientRect();
     const x = event.clientX - box.left - stage.clientLeft, y = event.clientY - box.top - stage.clientTop;
-    return [(x * map.width) / stage.clientWidth, (y * map.height) / stage.clientHeight]; // a small one shows all of a large one
+    const ratio = map.width / stage.clientWidth; // a small one shows the picture of a large one
+    return [x * ratio, y * ratio];
   };
   let start = null, last = null, far = 0, name = null;
   stage.onpointerdown = (event) => {

@@ -230,8 +230,9 @@ class LinkedMap {
     this.grid.classList.toggle("trio", trio);
     this.front.arrange(!filled && !this.full && n > 1 && wide < ONE_AT_A_TIME);
     this.panels.forEach(({ stage }, k) => {
-      const parts = stacked ? n : trio && k ? 2 : 1;
-      stage.style.height = `calc((${height} + 2px - ${GAP * (parts - 1)}px) / ${parts} - 2px)`; // each has two borders
+      const small = trio && k, parts = stacked ? n : small ? 2 : 1;
+      const apart = GAP * (parts - 1) + (small ? Math.max(0, this.strip - 1) : 0); // the slider's border is theirs too
+      stage.style.height = `calc((${height} + 2px - ${apart}px) / ${parts} - 2px)`; // each has two borders
     });
   }
 

@@ -67,7 +67,7 @@ class Tradeoff {
       return made;
     };
     add("path", "axis", { d: `M${EDGE} ${toY(0)}H${WIDE - EDGE}M${toX(0)} ${EDGE}V${HIGH - EDGE}` });
-    add("text", "term", { x: WIDE / 2, y: toY(0) - 6, "text-anchor": "middle" }, "quality →");
+    add("text", "term", { x: toX(0) + 5, y: toY(0) - 6 }, "quality →");
     add("text", "term", { x: toX(0) + 5, y: EDGE + 34 }, "↑ diversity");
     const inside = points.filter((each) => within(placeOf(each)));
     add("polyline", "line", { points: inside.map((each) => placeOf(each).join()).join(" ") });
@@ -92,7 +92,7 @@ class Tradeoff {
     const d = beyond ? `M${left - 5} ${top - 8}h10l-5 9z` : `M${left - 4} ${top - 4}h8v8h-8z`;
     add("path", "baseline", { d }).appendChild(document.createElementNS(SVG, "title")).textContent =
       this.data.ticks.map((term) => term[k].words).join(", ");
-    add("text", "name", { x: k ? left - 8 : left - 6, y: k ? top : top + 15, "text-anchor": k ? "end" : "start" }, name);
+    add("text", "name", { x: k ? left - 8 : left + 5, y: k ? top : top + 15, "text-anchor": k ? "end" : "start" }, name);
   }
 }
 
