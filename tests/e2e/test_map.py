@@ -146,7 +146,7 @@ def large_answered_beside_and_whole(page: Page, points: np.ndarray) -> None:
     expect(page.get_by_role("button", name="More colors, layout")).to_be_visible()
     page.wait_for_function(STILL)
     assert page.evaluate(OFFENDERS) == []
-    # three maps lie below each other here; with more room two of them, half as wide, show the picture of the first down to the sliders
+    # three maps lie below each other here; with more room two of them, half as wide, show the picture of the first
     maps = page.locator(".st-key-maps")
     maps.get_by_role("radio", name="3").or_(maps.get_by_role("button", name="3")).first.click()
     expect(page.locator(".map[data-drawn='3']")).to_be_visible()
