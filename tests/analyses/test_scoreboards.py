@@ -81,7 +81,7 @@ def test_every_undecided_row_is_in_one_bar():
     rng = np.random.default_rng(0)
     appeared = np.full(500, 20)
     selected, own = rng.integers(0, 21, 500), rng.random(500) < 0.3
-    drawn = scoreboard.agreement(settled_rows.agreed(appeared, selected, own), own, dark=True)
+    drawn = scoreboard.agreement(settled_rows.agreed(appeared, selected, own), own)
     assert drawn.layout.barmode == "stack" and [bars.name for bars in drawn.data] == [
         "selected by the run",
         "not selected",

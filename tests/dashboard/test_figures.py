@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from datamask.dashboard.drawing import figures
+from datamask.dashboard.drawing import figures, palette
 
 NASTY = "<b>a & b</b>"
 
@@ -40,10 +40,10 @@ def test_round_numbers_of_a_logarithmic_axis_lie_between_its_ends(low, high):
 def test_a_band_goes_up_one_curve_and_back_the_other():
     drawn = figures.figure(figures.axis(), figures.axis(), height=100)
     x, low, high = (pd.Series(values) for values in ([1.0, 2.0], [0.0, 1.0], [2.0, 3.0]))
-    figures.band(drawn, x, low, high, figures.faded("#0072B2", 0.18))
+    figures.band(drawn, x, low, high, palette.THEMED.accent)
     (area,) = drawn.data
     assert np.array_equal(area.x, [1, 2, 2, 1]) and np.array_equal(area.y, [0, 1, 3, 2])
-    assert area.fillcolor == "rgba(0,114,178,0.18)" and area.hoverinfo == "skip"
+    assert area.fillcolor == palette.THEMED.accent and area.opacity < 0.5 and area.hoverinfo == "skip"
 
 
 def test_an_axis_without_a_title_takes_no_room_for_one():

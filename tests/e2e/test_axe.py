@@ -54,9 +54,9 @@ FADED = """() => Promise.race([new Promise(done => setTimeout(done, 5000)), Prom
 """Colours change by transitions: until none is left, or halves of them would be measured."""
 
 GROUNDS = {"light": "rgb(255, 255, 255)", "dark": "rgb(18, 23, 28)"}
-LETTERS = """letters => [...document.querySelectorAll(".js-plotly-plot")]
-    .every(figure => figure._fullLayout?.font.color === letters)"""
-"""Whether every figure of Plotly's has letters of a color."""
+SURFACE = """ground => [...document.querySelectorAll(".js-plotly-plot")]
+    .every(figure => figure._fullLayout?.paper_bgcolor === ground)"""
+"""Whether every figure of Plotly's stands on a color."""
 
 
 def stored(folder: Path) -> tuple[Opening, Run]:
@@ -149,7 +149,7 @@ def test_no_page_has_a_serious_barrier(dashboard, browser_page: Page):
         for theme in GROUNDS:
             turn(page, theme)
             if "js-plotly" in ready:
-                page.wait_for_function(LETTERS, arg=palette.shades(theme == "dark").text)
+                page.wait_for_function(SURFACE, arg=palette.shades(theme == "dark").ground)
             found += barriers(page, f"{path or 'map'}, {theme}", colours=theme == "dark")
         if path in ("", "compare"):
             for name, title in zip(

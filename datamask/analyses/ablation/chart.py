@@ -26,7 +26,7 @@ CLIP = 90
 """Percentile of the differences at which the color is full, so that one failure does not turn the others white."""
 
 
-def heat_map(cells: pd.DataFrame, unit: str, regrets: Mapping[str, float], *, dark: bool = False) -> go.Figure:
+def heat_map(cells: pd.DataFrame, unit: str, regrets: Mapping[str, float]) -> go.Figure:
     """Differences from random of methods by targets: blue is better, brown is worse, gray is level with random.
 
     Args:
@@ -50,28 +50,15 @@ def heat_map(cells: pd.DataFrame, unit: str, regrets: Mapping[str, float], *, da
         | {"tickangle": -30},
         figures.rows(names, NAMES, grid=False),
         height=ROW * len(names) + 150,
-        dark=dark,
         margin={"t": 110, "r": 90, "b": 40},
-    )
-    scale = [[place, color] for place, color in palette.share_scale(dark)]
-    gray = palette.shades(dark).grid
-    drawn.add_trace(
-        go.Heatmap(
-            z=np.where(level, 0.0, np.nan),
-            colorscale=[[0, gray], [1, gray]],
-            showscale=False,
-            xgap=2,
-            ygap=2,
-            hoverinfo="skip",
-        )
     )
     drawn.add_trace(
         go.Heatmap(
             # blue, which is better, is the upper end of the scale
-            z=np.where(level, np.nan, -difference),
+            z=np.where(level, 0.0, -difference),
             zmin=-(full or 1.0),
             zmax=full or 1.0,
-            colorscale=scale,
+            colorscale=list(zip((0.0, 0.5, 1.0), palette.THEMED_SHARES)),
             showscale=False,
             xgap=2,
             ygap=2,
@@ -96,15 +83,14 @@ def heat_map(cells: pd.DataFrame, unit: str, regrets: Mapping[str, float], *, da
     )
     # all of a wide cell is its mark's
     drawn.update_layout(hoverdistance=-1)
-    text = palette.shades(dark).text
     for place, name in enumerate(names):
-        figures.write(drawn, f"{regrets[name]:.3f}", 1, place, text, right=14, xref="paper")
+        figures.write(drawn, f"{regrets[name]:.3f}", 1, place, right=14, xref="paper")
     # below: above are the slanted names of targets
-    figures.write(drawn, "largest\nregret", 1, len(names) - 0.5, text, right=14, middle="top", down=4, xref="paper")
+    figures.write(drawn, "largest\nregret", 1, len(names) - 0.5, right=14, middle="top", down=4, xref="paper")
     return drawn
 
 
-def interval_rows(cells: pd.DataFrame, unit: str, best_simple: str, *, dark: bool = False) -> go.Figure:
+def interval_rows(cells: pd.DataFrame, unit: str, best_simple: str) -> go.Figure:
     """Differences to random with their intervals, one a method, and a line at the best simple baseline.
 
     Args:
@@ -112,16 +98,15 @@ def interval_rows(cells: pd.DataFrame, unit: str, best_simple: str, *, dark: boo
     """
     # random is the line at 0
     table = cells[~cells["random"]].sort_values("difference", kind="stable").reset_index(drop=True)
-    tone = palette.shades(dark)
+    tone = palette.THEMED
     drawn = figures.figure(
         figures.axis(zeroline=True, zerolinecolor=tone.muted),
         figures.rows(list(table["method"]), NAMES),
         height=ROW * len(table) + 60,
-        dark=dark,
     )
     over = f", {table['target'].iloc[0]}" if table["target"].iloc[0].startswith("mean over") else ""
     # in two lines, which a phone has room for
-    figures.write_below(drawn, f"Difference to random{over}<br>{figures.plain(unit)}; lower is better", dark)
+    figures.write_below(drawn, f"Difference to random{over}<br>{figures.plain(unit)}; lower is better")
     baseline = cells[cells["method"] == best_simple]
     if len(baseline):
         figures.line_across(drawn, tone.best, x=float(baseline["difference"].iloc[0]))

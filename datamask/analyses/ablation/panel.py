@@ -16,7 +16,7 @@ from datamask.analyses.ablation import ablation_job, chart, form_panel, opening_
 from datamask.corpus import Corpus
 from datamask.dashboard.drawing import words
 from datamask.dashboard.runs import listing
-from datamask.dashboard.shell import background, session
+from datamask.dashboard.shell import background
 from datamask.dashboard.shell.plots import plot
 from datamask.dashboard.shell.tables import height
 from datamask.runs import ablation_results
@@ -153,9 +153,7 @@ def show(found: AblationResult, corpus: Corpus, cache_dir: Path) -> None:
         st.markdown(f"**{headline}**")
     best = None if found.overall is None else found.overall.best_simple[0]
     plot(
-        chart.interval_rows(
-            tables.overall(found), found.unit, "" if best is None else found.methods[best].label, dark=session.dark()
-        ),
+        chart.interval_rows(tables.overall(found), found.unit, "" if best is None else found.methods[best].label),
         key="ablation_intervals",
         alt="Difference from random of all methods",
     )
@@ -177,7 +175,7 @@ def _numbers(result: AblationResult) -> None:
             st.html(WIDE)
             with st.container(key="ablation_targets"), st.container():
                 plot(
-                    chart.heat_map(tables.cells(result), result.unit, tables.regrets(result), dark=session.dark()),
+                    chart.heat_map(tables.cells(result), result.unit, tables.regrets(result)),
                     key=opening_panel.MAP,
                     alt="Difference from random of each method on each target",
                     on_select=opening_panel.cell_pressed,

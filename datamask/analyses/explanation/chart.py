@@ -12,23 +12,21 @@ STEP = 24
 """Pixels of a bar's line."""
 
 
-def waterfall(table: pd.DataFrame, low: float, high: float, *, dark: bool = False) -> go.Figure:
+def waterfall(table: pd.DataFrame, low: float, high: float) -> go.Figure:
     """Bars that begin where the one above ends; the line at 0 is the threshold.
 
     Args:
         table: of `tables.waterfall`.
         low, high: the farthest that any bar reaches.
-        dark: whether the page's ground is dark.
     """
-    tone = palette.shades(dark)
+    tone = palette.THEMED
     room = 0.4 * max(high - low, 1e-9)  # for the numbers beside the bars
     drawn = figures.figure(
         figures.axis(nticks=5, range=[low - room, high + room]),
         figures.rows(list(table["part"]), 120, grid=False),
         height=STEP * len(table) + figures.NUMBERS + 2 * figures.LINE + 8,
-        dark=dark,
     )
-    figures.write_below(drawn, "standard deviations<br>from the threshold", dark)
+    figures.write_below(drawn, "standard deviations<br>from the threshold")
     for kind, color in ((FOR, tone.accent), (AGAINST, tone.best), (TOTAL, tone.random)):
         there = table["kind"] == kind
         bars = table[there]
@@ -44,7 +42,7 @@ def waterfall(table: pd.DataFrame, low: float, high: float, *, dark: bool = Fals
                 marker={"color": color, "line": {"width": 0}},
                 text=[words.signed(amount, 2) for amount in bars["amount"]],
                 textposition="outside",
-                textfont=figures.halo({"size": 13, "color": tone.text}, tone.ground),
+                textfont=figures.HALO,
                 cliponaxis=False,
                 hovertext=[
                     figures.hover(
@@ -59,29 +57,28 @@ def waterfall(table: pd.DataFrame, low: float, high: float, *, dark: bool = Fals
     return drawn
 
 
-def strip(table: pd.DataFrame, *, dark: bool = False, height: int = 106) -> go.Figure:
+def strip(table: pd.DataFrame, *, height: int = 106) -> go.Figure:
     """A dot per stored run over lambda: filled where the sample is in, else a ring.
 
     Args:
         table: of `tables.strip`.
-        dark: whether the page's ground is dark.
         height: of the whole figure, in pixels.
     """
-    tone = palette.shades(dark)
+    tone = palette.THEMED
     drawn = figures.figure(
         figures.axis(grid=False, range=[-0.04, 1.04], dtick=0.2),
         figures.axis(visible=False, range=[-1, 1]),
         height=height,
-        dark=dark,
     )
-    figures.write_below(drawn, "λ (0: diversity alone,<br>1: quality alone)", dark)
+    figures.write_below(drawn, "λ (0: diversity alone,<br>1: quality alone)")
     own = table[table["here"]]
     drawn.add_trace(
         go.Scatter(
             x=own["lambda"],
             y=[0] * len(own),
             mode="markers",
-            marker={"symbol": "line-ns", "size": 13, "line": {"width": 2, "color": figures.faded(tone.text, 0.6)}},
+            marker={"symbol": "line-ns", "size": 13, "line": {"width": 2, "color": tone.text}},
+            opacity=0.6,
             hoverinfo="skip",
         )
     )

@@ -16,7 +16,7 @@ from datamask.dashboard.drawing import words
 from datamask.dashboard.drawing.signs import Sign
 from datamask.dashboard.map import scene
 from datamask.dashboard.map.places import cut
-from datamask.dashboard.shell import background, session
+from datamask.dashboard.shell import background
 from datamask.dashboard.shell.plots import plot
 from datamask.runs.store import Run
 
@@ -62,7 +62,7 @@ def _waterfall(answer: Answer) -> None:
     table = tables.waterfall(answer)
     low, high = (float(f(table[["start", "end"]].to_numpy())) for f in (np.min, np.max))
     plot(
-        chart.waterfall(table, low, high, dark=session.dark()),
+        chart.waterfall(table, low, high),
         key="why_waterfall",
         alt="What each term adds to the row's score, up to score minus threshold",
     )
@@ -80,7 +80,7 @@ def _along(run: Run, row: int, answer: Answer) -> None:
     )
     if len(answer.along.lambdas) > 1:
         plot(
-            chart.strip(tables.strip(answer.along, run.id), dark=session.dark()),
+            chart.strip(tables.strip(answer.along, run.id)),
             key="why_strip",
             alt="At which λ of the stored runs the row is selected",
         )

@@ -63,7 +63,6 @@ def frontier(
     chosen: Spot | None = None,
     here: Here | None = None,
     solved: Sequence[Here] = (),
-    dark: bool = False,
     height: int = 560,
 ) -> go.Figure:
     """Draw curves and points; every marker's ``customdata`` is the run's id.
@@ -76,18 +75,17 @@ def frontier(
         chosen: the point that gets the ring and, where its lambda is a price, the tangent.
         here: the current selection, which gets a dot of its own; None: it is a stored run, or of another problem.
         solved: by rising lambda, what the Map's slider has solved.
-        dark: whether the page is dark. height: in pixels.
+        height: in pixels.
     """
     names = tables.line_names(lines) if names is None else names
     extra = [(each.quality, each.diversity) for each in (*solved, *([] if here is None else [here]))]
     spots = [*(spot for line in lines for spot in line.spots), *named]
     window = window_of([*((spot.quality, spot.diversity) for spot in spots), *extra])
-    tone, looks = palette.shades(dark), styles(lines, dark)
-    figure = _empty(window, tone, dark, height)
+    tone, looks = palette.THEMED, styles(lines)
+    figure = _empty(window, tone, height)
     if focus is not None and len(shade := unreachable(focus.planes, window)):
         x, y = shade.T
-        fill = figures.faded(tone.random, 0.22)
-        figures.area(figure, [*x, x[0]], [*y, y[0]], fill, name="provably unreachable", showlegend=True)
+        figures.area(figure, [*x, x[0]], [*y, y[0]], tone.random, name="provably unreachable", showlegend=True)
     if solved:
         figure.add_trace(
             go.Scatter(
@@ -156,12 +154,9 @@ def _said(here: Here, before: str = "") -> str:
     )
 
 
-def styles(lines: Sequence[Line], dark: bool = False) -> dict[str, tuple[str, str, str]]:
+def styles(lines: Sequence[Line]) -> dict[str, tuple[str, str, str]]:
     """Colour, symbol and dash of each curve: the colour follows the objective, the rest tells its curves apart."""
     order = [entry.name for entry in catalogue.OBJECTIVES]
-    tone = palette.shades(dark)
-    # the darker ones would sink into a dark ground
-    tones = {palette.LIGHT.accent: tone.accent, palette.LIGHT.diversity: tone.diversity, palette.LIGHT.best: tone.best}
     seen: dict[str, int] = {}
     looks = {}
     for line in lines:
@@ -169,12 +164,11 @@ def styles(lines: Sequence[Line], dark: bool = False) -> dict[str, tuple[str, st
         place = order.index(objective) if objective in order else len(order)
         nth = seen.setdefault(objective, 0)
         seen[objective] += 1
-        color = palette.OKABE_ITO[place % 7]
-        looks[line.key] = (tones.get(color, color), SYMBOLS[nth % len(SYMBOLS)], DASHES[nth % len(DASHES)])
+        looks[line.key] = (palette.themed(place), SYMBOLS[nth % len(SYMBOLS)], DASHES[nth % len(DASHES)])
     return looks
 
 
-def _empty(window: Window, tone: Shades, dark: bool, height: int) -> go.Figure:
+def _empty(window: Window, tone: Shades, height: int) -> go.Figure:
     ticks = [round(0.2 * k, 1) for k in range(-3, 8)]
     plain: dict[str, Any] = {
         "tickvals": ticks,
@@ -188,7 +182,7 @@ def _empty(window: Window, tone: Shades, dark: bool, height: int) -> go.Figure:
     across = figures.axis(QUALITY, range=[window.x0, window.x1], **plain)
     up = figures.axis(DIVERSITY, range=[window.y0, window.y1], **plain)
     up.update(scaleanchor="x", scaleratio=1, constraintoward="top")
-    figure = figures.figure(across, up, height=height, dark=dark)
+    figure = figures.figure(across, up, height=height)
     modebar = {"bgcolor": "rgba(0,0,0,0)", "color": tone.random, "activecolor": tone.accent}
     return figure.update_layout(dragmode="pan", clickmode="event+select", modebar=modebar)
 
@@ -331,7 +325,7 @@ def _arrow(
         xanchor=side,
         yanchor="bottom" if arrow.up < 0 else "top",
         align=side,
-        font=figures.halo({"size": 13, "color": tone.text}, tone.ground),
+        font=figures.HALO,
     )
 
 
@@ -364,7 +358,7 @@ def _labels(figure: go.Figure, lines: Sequence[Line], inside: Sequence[Spot], to
             # an en space off the mark
             text=[f"\u2002{figures.plain(text)}\u2002" for text in texts],
             textposition=sides,
-            textfont=figures.halo({"size": 13, "color": tone.text}, tone.ground),
+            textfont=figures.HALO,
             hoverinfo="skip",
         )
     )

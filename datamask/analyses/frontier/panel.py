@@ -281,17 +281,16 @@ def _plot(
         spot.run_id if spot else "",
         here,
         solved,
-        session.dark(),
     )
     curves = ", ".join(f"{names[line.key]} with {len(line.lambdas)} values of λ" for line in lines) or "no curve"
     # its place is kept while the browser still loads what draws it, or the page would jump by all its height
     with st.container(height=HEIGHT, border=False, key="frontier_place"):
         st.plotly_chart(
-            _figure(mark, lines, named, names, line, spot, here, solved, session.dark()),
+            _figure(mark, lines, named, names, line, spot, here, solved),
             key="frontier_chart",
             on_select=_clicked,
             selection_mode="points",
-            theme=None,
+            theme="streamlit",
             config=CONFIG,
             width="stretch",
             alt=f"Quality against diversity, 0 % random to 100 % best found: {curves}",
@@ -299,9 +298,9 @@ def _plot(
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
-def _figure(mark: tuple, _lines, _named, _names, _line, _spot, _here, _solved, dark: bool) -> go.Figure:
+def _figure(mark: tuple, _lines, _named, _names, _line, _spot, _here, _solved) -> go.Figure:
     return charts.frontier(
-        _lines, _named, names=_names, focus=_line, chosen=_spot, here=_here, solved=_solved, dark=dark, height=HEIGHT
+        _lines, _named, names=_names, focus=_line, chosen=_spot, here=_here, solved=_solved, height=HEIGHT
     )
 
 
@@ -339,18 +338,18 @@ def _sweep(opened: OpenCorpus, asked: Asked, picture, side) -> bool:
         chosen = _chosen(stored, asked.word)
     if chosen is None:
         return False
-    dark, ends = session.dark(), series.ends(chosen)
+    ends = series.ends(chosen)
     over_time = series.curves(chosen) if kinds.over_time(asked.word) else None
     if over_time is not None and over_time["level"].nunique() > 1:
-        figure = sweep_chart.over_time(over_time, "arm" if preset else label, dark=dark)
+        figure = sweep_chart.over_time(over_time, "arm" if preset else label)
         notes = ["Line: mean over seeds; band: worst to best seed."]
     elif ends.empty or ends["level"].nunique() < 2:
         return False
     else:
         if not preset and kinds.counted(asked.word):
-            figure = sweep_chart.over_numbers(ends, label, percent=asked.word == "select_ratio", dark=dark)
+            figure = sweep_chart.over_numbers(ends, label, percent=asked.word == "select_ratio")
         else:
-            figure = sweep_chart.over_levels(ends, label, dark=dark)
+            figure = sweep_chart.over_levels(ends, label)
         notes = ["Mark: mean over seeds; bar: worst to best seed."]
         if asked.word in OWN_ENDS:
             notes.append(f"Each {label.lower()} has its own 0 % and 100 %.")

@@ -19,12 +19,11 @@ LOG_FROM = 20.0
 HEIGHT = 460
 
 
-def over_numbers(table: pd.DataFrame, title: str, *, percent: bool = False, dark: bool = False) -> go.Figure:
+def over_numbers(table: pd.DataFrame, title: str, *, percent: bool = False) -> go.Figure:
     """Quality and diversity over the values of a number.
 
     Args:
         table: of `series.ends`. title: of the axis across. percent: whether the values are shares, drawn as percent.
-        dark: whether the page's ground is dark.
     """
     table = table.assign(at=table["value"].astype(float) * (100 if percent else 1)).sort_values("at", kind="stable")
     low, high = float(table["at"].min()), float(table["at"].max())
@@ -32,18 +31,18 @@ def over_numbers(table: pd.DataFrame, title: str, *, percent: bool = False, dark
     across = figures.log_axis(title, low, high) if log else figures.axis(title, grid=False, nticks=9)
     if percent:
         across.update(figures.PERCENT)
-    drawn = figures.figure(across, figures.axis(TITLE, nticks=7), height=HEIGHT, dark=dark)
-    figures.line_across(drawn, palette.shades(dark).random, y=0)
+    drawn = figures.figure(across, figures.axis(TITLE, nticks=7), height=HEIGHT)
+    figures.line_across(drawn, palette.THEMED.random, y=0)
     for dash, points in zip(("solid", "6px,3px"), _terms(table)):
-        _trace(drawn, points, title, dark, x="at", y="share", mode="lines+markers", line={"width": 2.5, "dash": dash})
+        _trace(drawn, points, title, x="at", y="share", mode="lines+markers", line={"width": 2.5, "dash": dash})
     return drawn
 
 
-def over_levels(table: pd.DataFrame, title: str, *, dark: bool = False) -> go.Figure:
+def over_levels(table: pd.DataFrame, title: str) -> go.Figure:
     """Quality and diversity of named levels, one line each, the first on top.
 
     Args:
-        table: of `series.ends`. title: of what varies, for the pointer. dark: whether the page's ground is dark.
+        table: of `series.ends`. title: of what varies, for the pointer.
     """
     levels = list(dict.fromkeys(table["level"]))
     least, most = max(min(table["low"].min(), 0.0), FARTHEST), max(table["high"].max(), 100.0)
@@ -52,17 +51,16 @@ def over_levels(table: pd.DataFrame, title: str, *, dark: bool = False) -> go.Fi
         figures.axis(range=[least - room, most + room], nticks=8, **figures.PERCENT),
         figures.rows(levels),
         height=34 * len(levels) + 64,
-        dark=dark,
     )
-    figures.write_below(drawn, TITLE, dark)
-    figures.line_across(drawn, palette.shades(dark).random, x=0)
+    figures.write_below(drawn, TITLE)
+    figures.line_across(drawn, palette.THEMED.random, x=0)
     for symbol, lift, points in zip(("circle", "diamond"), (-0.14, 0.14), _terms(table)):
         points = points.assign(row=[levels.index(name) + lift for name in points["level"]])
         near = points.assign(**{name: points[name].clip(lower=least) for name in ("at", "low", "high")})
-        _trace(drawn, near, title, dark, x="at", y="row", mode="markers", marker={"symbol": symbol}, cliponaxis=False)
+        _trace(drawn, near, title, x="at", y="row", mode="markers", marker={"symbol": symbol}, cliponaxis=False)
         for row in figures.records(points[points["share"] < least]):
             color = drawn.data[-1].marker.color
-            figures.write(drawn, f"◂ {words.percent(row.share / 100)}", least, row.row, color, right=9)
+            figures.write(drawn, f"◂ {words.percent(row.share / 100)}", least, row.row, color=color, right=9)
     return drawn
 
 
@@ -72,9 +70,9 @@ def _terms(table: pd.DataFrame) -> list[pd.DataFrame]:
     return [table[table["term"] == term] for term in ("quality", "diversity")]
 
 
-def _trace(drawn: go.Figure, points: pd.DataFrame, title: str, dark: bool, *, x: str, y: str, **look: Any) -> None:
+def _trace(drawn: go.Figure, points: pd.DataFrame, title: str, *, x: str, y: str, **look: Any) -> None:
     """One term; the bars around each mean go from the worst to the best seed."""
-    tone, term = palette.shades(dark), points["term"].iloc[0]
+    tone, term = palette.THEMED, points["term"].iloc[0]
     color = tone.quality if term == "quality" else tone.diversity
     mean = points["share"] if y == "share" else points[x]
     bar = figures.error_bar(mean, points["low"], points["high"], color, thickness=1.5)
@@ -93,7 +91,7 @@ def _trace(drawn: go.Figure, points: pd.DataFrame, title: str, dark: bool, *, x:
     drawn.add_trace(trace.update({"error_y" if y == "share" else "error_x": bar}))
 
 
-def over_time(table: pd.DataFrame, title: str, *, dark: bool = False) -> go.Figure:
+def over_time(table: pd.DataFrame, title: str) -> go.Figure:
     """Joint value over seconds of learning for each level, log x, the band from the worst to the best seed.
 
     Args:
@@ -103,15 +101,13 @@ def over_time(table: pd.DataFrame, title: str, *, dark: bool = False) -> go.Figu
         figures.log_axis("seconds of learning", float(table["seconds"].min()), float(table["seconds"].max())),
         figures.axis("joint value, whole corpus", nticks=7),
         height=HEIGHT,
-        dark=dark,
     )
     drawn.update_layout(legend={"title": {"text": title}})
     levels = [(name, table[table["level"] == name].sort_values("seconds")) for name in dict.fromkeys(table["level"])]
     for place, (_, points) in enumerate(levels):
-        color = figures.faded(palette.OKABE_ITO[place % 7], 0.18)
-        figures.band(drawn, points["seconds"], points["low"], points["high"], color)
+        figures.band(drawn, points["seconds"], points["low"], points["high"], palette.themed(place))
     for place, (name, points) in enumerate(levels):
-        color = palette.OKABE_ITO[place % 7]
+        color = palette.themed(place)
         drawn.add_trace(
             go.Scatter(
                 x=points["seconds"],

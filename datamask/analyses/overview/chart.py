@@ -8,23 +8,19 @@ from plotly import graph_objects as go
 from datamask.dashboard.drawing import figures, palette
 
 
-def quality_histogram(
-    table: pd.DataFrame, *, label: str = "quality", dark: bool = False, height: int = 190
-) -> go.Figure:
+def quality_histogram(table: pd.DataFrame, *, label: str = "quality", height: int = 190) -> go.Figure:
     """A histogram.
 
     Args:
         table: of `tables.quality_histogram`.
         label: the quality column's name, for the axis.
-        dark: whether the page's ground is dark.
         height: of the whole figure, in pixels.
     """
-    tone = palette.shades(dark)
+    tone = palette.THEMED
     drawn = figures.figure(
         figures.axis(figures.plain(label), grid=False, nticks=9),
         figures.axis("rows", nticks=5, tickformat=",d", rangemode="tozero"),
         height=height,
-        dark=dark,
     )
     drawn.add_trace(
         go.Bar(

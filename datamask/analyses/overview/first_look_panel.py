@@ -14,7 +14,6 @@ from datamask.dashboard.data.openings import Opening, title_of
 from datamask.dashboard.drawing import words
 from datamask.dashboard.map.canvas_map import canvas_map
 from datamask.dashboard.map.layers import Number
-from datamask.dashboard.shell import session
 from datamask.dashboard.shell.plots import plot
 
 MAP_HEIGHT = 360
@@ -98,7 +97,7 @@ def _quality(first: FirstPicture) -> None:
     label = " + ".join([names] if isinstance(names, str) else names)
     st.markdown("**Quality scores**")
     plot(
-        quality_histogram(overview.quality_histogram(sample), label=label, dark=session.dark(), height=130),
+        quality_histogram(overview.quality_histogram(sample), label=label, height=130),
         key="first_quality",
         alt=f"Histogram of {label} over the {len(sample):,} rows of the first look",
     )

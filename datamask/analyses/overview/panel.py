@@ -52,7 +52,7 @@ def show(opening: Opening, corpus: Corpus) -> None:
         label = " + ".join([names] if isinstance(names, str) else names)
         st.markdown("**Quality scores**")
         plot(
-            quality_histogram(tables.quality_histogram(corpus), label=label, dark=session.dark()),
+            quality_histogram(tables.quality_histogram(corpus), label=label),
             key="quality_histogram",
             alt=f"Histogram of {label} over {len(corpus):,} rows",
         )

@@ -12,13 +12,13 @@ BIN = 0.05
 """Width of a bar: rows are drawn up to the core, which is one number on the page, as is what no part ever selects."""
 
 
-def agreement(measured: Agreed, own: np.ndarray, *, dark: bool = False) -> go.Figure:
+def agreement(measured: Agreed, own: np.ndarray) -> go.Figure:
     """Rows by the share of parts that select them, the run's own below the others.
 
     Args:
-        own: bool ``(N,)``, the run's rows. dark: whether the page's ground is dark.
+        own: bool ``(N,)``, the run's rows.
     """
-    tone, bars = palette.shades(dark), round(CORE / BIN)
+    tone, bars = palette.THEMED, round(CORE / BIN)
     drawn = figures.figure(
         figures.axis(
             "share of the random subsets that select the row",
@@ -29,7 +29,6 @@ def agreement(measured: Agreed, own: np.ndarray, *, dark: bool = False) -> go.Fi
         ),
         figures.axis("rows", nticks=6, tickformat=",~r", rangemode="tozero"),
         height=210,
-        dark=dark,
     )
     drawn.update_layout(barmode="stack")
     for name, mask, color in (("selected by the run", own, tone.accent), ("not selected", ~own, tone.random)):

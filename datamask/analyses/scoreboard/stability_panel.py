@@ -21,7 +21,7 @@ from datamask.dashboard.map import scene
 from datamask.dashboard.map.hexagons import Hexagons
 from datamask.dashboard.map.layers import Blank, Layer, Number
 from datamask.dashboard.map.scene import RunColumns
-from datamask.dashboard.shell import background, downloads, session, tables
+from datamask.dashboard.shell import background, downloads, tables
 from datamask.dashboard.shell import view as views
 from datamask.dashboard.shell.option_control import one_of
 from datamask.dashboard.shell.plots import plot
@@ -108,7 +108,7 @@ def show(entries: Sequence[Entry], runs: Sequence[Run], corpus: Corpus, cache_di
         views.page_link("pages/compare.py", "Show on the maps of Compare")
     with picture:
         plot(
-            agreement(found, entry.selected, dark=session.dark()),
+            agreement(found, entry.selected),
             key="compare_agreement_chart",
             alt="Rows by the share of random subsets that select them",
         )

@@ -21,6 +21,9 @@ from datamask.dashboard.drawing import palette, words
 PERCENT: dict[str, Any] = {"ticksuffix": f"{words.GAP}%"}
 """Of an axis whose values are percentages."""
 
+LETTERS: dict[str, Any] = {"size": 13, "color": palette.THEMED.text}
+"""Of all words in a figure: the theme's own are smaller, and paler than WCAG asks for."""
+
 LINE, NUMBERS = 18, 26
 """Pixels that a line of an axis' title takes, and its numbers."""
 
@@ -32,21 +35,21 @@ DASHES = ("solid", "7px,3px", "2px,2px", "9px,3px,2px,3px", "4px,2px", "1px,3px"
 
 
 def figure(
-    across: dict[str, Any], up: dict[str, Any], *, height: int, dark: bool = False, margin: dict[str, int] | None = None
+    across: dict[str, Any], up: dict[str, Any], *, height: int, margin: dict[str, int] | None = None
 ) -> go.Figure:
     """An empty figure.
 
     Args:
         across, up: its axes, of `axis`.
         height: of the whole figure, in pixels.
-        dark: whether the page's ground is dark.
         margin: pixels at ``l, r, t, b`` where they are not the house's; axes and legend make themselves more room.
     """
     return go.Figure(
         layout={
-            "template": palette.template(dark),
+            "template": {"data": {"scatter": [{"showlegend": False}], "bar": [{"showlegend": False}]}},
             "height": height,
-            "margin": {"l": 4, "r": 10, "t": 6, "b": 4, **(margin or {})},
+            "font": LETTERS,
+            "margin": {"l": 4, "r": 10, "t": 6, "b": 4, "pad": 0, **(margin or {})},
             "xaxis": across,
             "yaxis": up,
             "hovermode": "closest",
@@ -54,6 +57,16 @@ def figure(
             "dragmode": False,
             "barmode": "overlay",
             "showlegend": True,
+            "legend": {
+                "orientation": "h",
+                "yanchor": "bottom",
+                "y": 1.0,
+                "x": 0,
+                "font": LETTERS,
+                "itemclick": False,
+                "itemdoubleclick": False,
+            },
+            "hoverlabel": {"font": LETTERS, "align": "left"},
         }
     )
 
@@ -67,9 +80,11 @@ def axis(title: str = "", *, grid: bool = True, **settings: Any) -> dict[str, An
         settings: whatever else Plotly's axes take.
     """
     # an empty title would take room too
-    named = {"title": {"text": title}} if title else {}
+    named = {"title": {"text": title, "standoff": 8, "font": LETTERS}} if title else {}
     return {
         **named,
+        "tickfont": LETTERS,
+        "ticks": "",
         "fixedrange": True,
         "showgrid": grid,
         "zeroline": False,
@@ -147,27 +162,23 @@ BAR_HOVER: dict[str, Any] = {"hovertemplate": "%{hovertext}<extra></extra>"}
 """Of bars whose ``hovertext`` has it: their ``text`` would be written on them."""
 
 
-def faded(color: str, opacity: float) -> str:
-    """A colour of the palette that lets through what is behind."""
-    red, green, blue = (int(color[k : k + 2], 16) for k in (1, 3, 5))
-    return f"rgba({red},{green},{blue},{opacity:g})"
-
-
 def area(
-    drawn: go.Figure, x: Sequence[float] | np.ndarray, y: Sequence[float] | np.ndarray, fill: str, **look: Any
+    drawn: go.Figure, x: Sequence[float] | np.ndarray, y: Sequence[float] | np.ndarray, color: str, **look: Any
 ) -> None:
-    """A filled outline without a border, which the pointer passes through."""
+    """A filled outline without a border, which the pointer and the eye pass through."""
     line = {"width": 0}
     drawn.add_trace(
-        go.Scatter(x=x, y=y, mode="lines", line=line, fill="toself", fillcolor=fill, hoverinfo="skip", **look)
+        go.Scatter(
+            x=x, y=y, mode="lines", line=line, fill="toself", fillcolor=color, opacity=0.2, hoverinfo="skip", **look
+        )
     )
 
 
-def band(drawn: go.Figure, x: pd.Series, low: pd.Series, high: pd.Series, fill: str) -> None:
+def band(drawn: go.Figure, x: pd.Series, low: pd.Series, high: pd.Series, color: str) -> None:
     """The area between two curves, behind what is drawn after it."""
     there = np.asarray(x, float)
     around = np.concatenate([np.asarray(low, float), np.asarray(high, float)[::-1]])
-    area(drawn, np.concatenate([there, there[::-1]]), around, fill)
+    area(drawn, np.concatenate([there, there[::-1]]), around, color)
 
 
 def error_bar(
@@ -202,14 +213,12 @@ def write(
     text: str,
     x: float,
     y: float,
-    color: str,
     *,
+    color: str | None = None,
     align: str = "left",
     middle: str = "middle",
     right: float = 0,
     down: float = 0,
-    size: int = 13,
-    ground: str | None = None,
     **refs: str,
 ) -> None:
     """Words in the figure, escaped.
@@ -218,9 +227,7 @@ def write(
         x, y: the point from which they stand, in the axes' units, or of ``xref``, ``yref``.
         align, middle: which part of the words stands there: left, center or right; top, middle or bottom.
         right, down: pixels from there.
-        ground: of a halo, so that curves may pass behind them; None: no halo.
     """
-    font: dict[str, Any] = {"size": size, "color": color}
     drawn.add_annotation(
         text=plain(text).replace("\n", "<br>"),
         x=x,
@@ -231,14 +238,13 @@ def write(
         align=align,
         xshift=right,
         yshift=-down,
-        font=font if ground is None else halo(font, ground),
+        font=LETTERS | ({} if color is None else {"color": color}),
         **refs,
     )
 
 
-def halo(font: dict[str, Any], ground: str) -> dict[str, Any]:
-    """A font with a halo of the page's own colour, so that lines may pass behind its letters."""
-    return {**font, "shadow": ", ".join([f"0 0 2px {ground}"] * 4)}
+HALO: dict[str, Any] = {**LETTERS, "shadow": ", ".join([f"0 0 2px {palette.THEMED.ground}"] * 4)}
+"""A font with a halo of the page's own colour, so that lines may pass behind its letters."""
 
 
 def key_only(drawn: go.Figure, name: str, **look: Any) -> None:
@@ -246,7 +252,7 @@ def key_only(drawn: go.Figure, name: str, **look: Any) -> None:
     drawn.add_trace(go.Scatter(x=[None], y=[None], name=name, hoverinfo="skip", showlegend=True, **look))
 
 
-def write_below(drawn: go.Figure, title: str, dark: bool) -> None:
+def write_below(drawn: go.Figure, title: str) -> None:
     """The title of the axis across, ended where the figure ends: labels at the left may leave less room than it takes.
 
     Args:
@@ -264,5 +270,5 @@ def write_below(drawn: go.Figure, title: str, dark: bool) -> None:
         align="right",
         yshift=-NUMBERS + 4,
         showarrow=False,
-        font={"size": 13, "color": palette.shades(dark).text},
+        font=LETTERS,
     )

@@ -11,9 +11,6 @@ from dataclasses import dataclass
 OKABE_ITO: tuple[str, ...] = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#F0E442", "#8A949E")
 """Categories, in the order they are handed out. The last one, grey, also stands for "everything else"."""
 
-SCALE = "Cividis"
-"""Plotly's name of the sequential scale: monotone in lightness, the same for colour-blind readers."""
-
 SHARE_SCALE: tuple[tuple[float, str], ...] = ((0.0, "#8C510A"), (0.5, "#E3E6E9"), (1.0, "#0072B2"))
 """Around a middle value: brown below, gray at it, blue above (selected share against the ratio)."""
 
@@ -75,6 +72,30 @@ DARK = Shades(
 )
 
 
+THEMED = Shades(
+    accent="#000001",
+    muted="#000010",
+    quality="#000004",
+    diversity="#000003",
+    batch="#000006",
+    random="#000009",
+    best="#000008",
+    text="#000037",
+    grid="#000039",
+    ground="#000038",
+    raised="#000040",
+)
+"""In a Plotly figure: Streamlit's theme puts its own colours in place of these, on a page of either ground."""
+
+THEMED_SHARES = ("#000021", "#000025", "#000030")
+"""The ends and the middle of the share scale in a Plotly figure."""
+
+
+def themed(place: int) -> str:
+    """The colour of a category in a Plotly figure; from the seventh on they repeat."""
+    return f"#{place % 7 + 1:06d}"
+
+
 def shades(dark: bool = False) -> Shades:
     """The roles' colours for a light or a dark page."""
     return DARK if dark else LIGHT
@@ -88,49 +109,3 @@ def share_scale(dark: bool = False) -> tuple[tuple[float, str], ...]:
 def categories(count: int) -> list[str]:
     """Colours for `count` categories; from the eighth on they repeat, so group what is rare under one name first."""
     return [OKABE_ITO[i % len(OKABE_ITO)] for i in range(count)]
-
-
-def template(dark: bool = False):
-    """A plotly template (`plotly.graph_objects.layout.Template`) with these colours and no frills."""
-    from plotly import graph_objects as go
-
-    tone = shades(dark)
-    axis = {
-        "gridcolor": tone.grid,
-        "linecolor": tone.grid,
-        "zerolinecolor": tone.grid,
-        "ticks": "",
-        "title": {"standoff": 8, "font": {"size": 13}},
-        "tickfont": {"size": 13},
-        "automargin": True,
-    }
-    return go.layout.Template(
-        # of many traces a legend names a few, which say so
-        data={"scatter": [{"showlegend": False}], "bar": [{"showlegend": False}]},
-        layout={
-            "font": {"family": "Source Sans, Source Sans Pro, sans-serif", "size": 13, "color": tone.text},
-            "paper_bgcolor": "rgba(0,0,0,0)",
-            "plot_bgcolor": "rgba(0,0,0,0)",
-            "colorway": list(OKABE_ITO),
-            "colorscale": {"sequential": SCALE},
-            "xaxis": axis,
-            "yaxis": axis,
-            "margin": {"l": 8, "r": 8, "t": 32, "b": 8},
-            "separators": ".,",
-            "legend": {
-                "orientation": "h",
-                "yanchor": "bottom",
-                "y": 1.0,
-                "x": 0,
-                "title": {"text": ""},
-                "itemclick": False,
-                "itemdoubleclick": False,
-            },
-            "hoverlabel": {
-                "bgcolor": tone.raised,
-                "bordercolor": tone.grid,
-                "font": {"color": tone.text},
-                "align": "left",
-            },
-        },
-    )

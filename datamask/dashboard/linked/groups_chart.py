@@ -24,20 +24,18 @@ def first_groups(table: pd.DataFrame, limit: int = 14) -> pd.DataFrame:
     return table.loc[kept].sort_values("share", kind="stable")
 
 
-def heat_map(heat: Heat, *, dark: bool = False, height: int = 330) -> go.Figure:
+def heat_map(heat: Heat, *, height: int = 330) -> go.Figure:
     """Selected share over the regions' mean quality (up) and mean similarity to neighbours (across).
 
     A press on a cell selects it: its number is its place in the heat's table.
 
     Args:
         heat: what to draw.
-        dark: whether the page's ground is dark.
         height: of the whole figure, in pixels.
     """
-    tone = palette.shades(dark)
+    tone = palette.THEMED
     table = heat.table
     top = max(float(table["share"].max()), heat.ratio + 0.25 * (1 - heat.ratio))
-    shades = [color for _, color in palette.share_scale(dark)]
     drawn = figures.figure(
         _steps(
             [label.partition(" to ")[0] for label in heat.crowding],
@@ -45,7 +43,6 @@ def heat_map(heat: Heat, *, dark: bool = False, height: int = 330) -> go.Figure:
         ),
         _steps(heat.quality, "quality"),
         height=height,
-        dark=dark,
     )
     # bars, because the cells of a heat-map of Plotly's cannot be pressed
     drawn.add_trace(
@@ -58,7 +55,7 @@ def heat_map(heat: Heat, *, dark: bool = False, height: int = 330) -> go.Figure:
                 "color": 100 * table["share"],
                 "cmin": 0,
                 "cmax": 100 * top,
-                "colorscale": list(zip((0.0, heat.ratio / top, 1.0), shades, strict=True)),
+                "colorscale": list(zip((0.0, heat.ratio / top, 1.0), palette.THEMED_SHARES, strict=True)),
                 "colorbar": {
                     "title": {"text": "selected"},
                     "thickness": 14,

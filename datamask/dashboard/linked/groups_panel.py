@@ -146,7 +146,7 @@ def _heat(view: Linked, selected: np.ndarray, cache_dir: Path) -> None:
             open_group(corpus, Among(REGION, tuple(heat.table.iloc[cells[0]["point_index"]]["members"])))
 
     plot(
-        heat_map(heat, dark=session.dark()),
+        heat_map(heat),
         key=HEAT,
         on_select=opened,
         alt="Selected share over mean quality and crowding of the regions",

@@ -26,7 +26,7 @@ def plot(figure: go.Figure, *, key: str, alt: str, on_select: Callable[[], None]
     st.plotly_chart(
         figure,
         key=key,
-        theme=None,
+        theme="streamlit",
         config=CONFIG,
         width="stretch",
         alt=alt,

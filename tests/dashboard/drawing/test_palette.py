@@ -6,6 +6,7 @@ from dataclasses import fields
 from pathlib import Path
 
 import pytest
+from streamlit.elements.lib import streamlit_plotly_theme
 
 from datamask.dashboard.drawing import palette
 from datamask.dashboard.shell.theme import READABLE
@@ -73,6 +74,16 @@ def test_the_middle_of_the_share_scale_sinks_into_the_page():
         assert contrast(middle, palette.shades(dark).ground) < 1.6
 
 
-def test_the_template_draws_on_any_ground():
-    layout = palette.template(dark=True).layout
-    assert layout.paper_bgcolor == "rgba(0,0,0,0)" and layout.font.color == palette.DARK.text
+@pytest.mark.parametrize("dark", [False, True])
+def test_the_theme_has_the_colours_of_the_figures_where_streamlit_looks_for_them(dark):
+    theme = tomllib.loads((ROOT / ".streamlit" / "config.toml").read_text(encoding="utf-8"))["theme"]
+    theme, tone = theme["dark" if dark else "light"], palette.shades(dark)
+    placed = {
+        getattr(streamlit_plotly_theme, f"CATEGORY_{k}"): c for k, c in enumerate(theme["chartCategoricalColors"])
+    }
+    for role in ("accent", "quality", "diversity", "best", "random", "muted"):
+        assert placed[getattr(palette.THEMED, role)] == getattr(tone, role), role
+    assert len(placed) == 10 and {palette.themed(place) for place in range(9)} < set(placed)
+    ends = {getattr(streamlit_plotly_theme, f"DIVERGING_{k}"): c for k, c in enumerate(theme["chartDivergingColors"])}
+    assert [ends[color] for color in palette.THEMED_SHARES] == [color for _, color in palette.share_scale(dark)]
+    assert palette.THEMED.ground == streamlit_plotly_theme.BG_COLOR
