@@ -17,8 +17,8 @@ def test_masks_part_what_either_selected():
     parts = changes.masks(a, b)
     assert tuple(parts) == changes.KINDS
     assert np.array_equal(sum(part.astype(int) for part in parts.values()), (a | b).astype(int))
-    assert set(np.flatnonzero(parts["lost"])) == set(np.flatnonzero(a)) - set(np.flatnonzero(b))
-    assert set(np.flatnonzero(parts["gained"])) == set(np.flatnonzero(b)) - set(np.flatnonzero(a))
+    assert set(np.flatnonzero(parts["left out"])) == set(np.flatnonzero(a)) - set(np.flatnonzero(b))
+    assert set(np.flatnonzero(parts["added"])) == set(np.flatnonzero(b)) - set(np.flatnonzero(a))
 
 
 def test_groups_count_as_pandas_does():
@@ -30,10 +30,10 @@ def test_groups_count_as_pandas_does():
     assert set(table.index) == {names[k] for k in frame.code.unique()} and "nobody" not in table.index
     for code, part in frame.groupby("code"):
         row = table.loc[names[code]]
-        assert (row.n, row.kept) == (len(part), (part.a & part.b).sum())
-        assert (row.gained, row.lost) == ((part.b & ~part.a).sum(), (part.a & ~part.b).sum())
+        assert (row.n, row.both) == (len(part), (part.a & part.b).sum())
+        assert (row.added, row["left out"]) == ((part.b & ~part.a).sum(), (part.a & ~part.b).sum())
         assert row.after - row.before == pytest.approx(row.change) == pytest.approx(part.b.mean() - part.a.mean())
-        assert row.tokens_gained == part.t[part.b & ~part.a].sum()
+        assert row.tokens_added == part.t[part.b & ~part.a].sum()
         assert row.low <= row.change <= row.high
 
 
@@ -55,8 +55,8 @@ def test_the_largest_sure_change_comes_first():
 def test_intervals_cover_what_they_promise():
     """2 000 groups of 60 pairs with known rates: about 95 % hold the true change, not 80, and not all of them."""
     rng = np.random.default_rng(1)
-    gained, lost = rng.multinomial(60, (0.15, 0.05, 0.8), 2000)[:, :2].T
-    low, high = changes.paired(gained, lost, np.full(2000, 60))
+    added, left_out = rng.multinomial(60, (0.15, 0.05, 0.8), 2000)[:, :2].T
+    low, high = changes.paired(added, left_out, np.full(2000, 60))
     assert 0.93 < ((low <= 0.1) & (high >= 0.1)).mean() < 0.985
 
 

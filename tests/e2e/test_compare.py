@@ -24,7 +24,7 @@ EVIL = "<script>document.title='run'</script>"
 
 
 @pytest.mark.timeout(900)
-def test_lost_ids_and_a_report_that_opens_without_a_network(tmp_path, browser_page: Page):
+def test_left_out_ids_and_a_report_that_opens_without_a_network(tmp_path, browser_page: Page):
     store, corpus = RunStore(tmp_path / "runs"), CorpusConfig((TINY,))
     runs = []
     for name, lamb in ((f"A {EVIL}", 0.3), (f"B {EVIL}", 0.7)):
@@ -39,9 +39,9 @@ def test_lost_ids_and_a_report_that_opens_without_a_network(tmp_path, browser_pa
         page.goto(f"{address}/compare?corpus={opening.key}&run={runs[1].id}")
         page.wait_for_function(STILL)
         for label, ids, about in (
-            ("Kept", a & b, "by both"),
-            ("Gained", b - a, "by B only"),
-            ("Lost", a - b, "by A only"),
+            ("Both", a & b, "by both"),
+            ("Added", b - a, "by B only"),
+            ("Left out", a - b, "by A only"),
         ):
             page.get_by_role("radio", name=f"{label} {len(ids)}").or_(
                 page.get_by_role("button", name=f"{label} {len(ids)}")

@@ -291,7 +291,7 @@ def hold_the_comparison(page: Page, shard: Shard, kept: np.ndarray) -> None:
         "Overlap": f"{percent((a & kept).sum() / (a | kept).sum())} ({percent(share / (2 - share))})",
     }
     assert shown.items() >= wanted.items(), (shown, wanted)
-    for name, rows in {"Kept": a & kept, "Lost": a & ~kept, "Gained": kept & ~a}.items():
+    for name, rows in {"Both": a & kept, "Left out": a & ~kept, "Added": kept & ~a}.items():
         expect(page.get_by_role("radio", name=f"{name} {rows.sum():,}")).to_be_visible()
 
 

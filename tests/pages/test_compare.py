@@ -110,7 +110,7 @@ def test_two_runs_of_one_kind(page, opened, runs, explained):
     a, b = (set(np.flatnonzero(run.rows()["selected"])) for run in runs[:2])
     assert compared_runs(app)["What differs"].tolist() == ["Balance λ 0\\.5", "Balance λ 0\\.2"]
     change = parcels(app)["2"]
-    assert [said for _, _, said in change["key"]][:2] == [f"gained {len(b - a):,}", f"lost {len(a - b):,}"]
+    assert [said for _, _, said in change["key"]][:2] == [f"added {len(b - a):,}", f"left out {len(a - b):,}"]
     explained(app, 6)
 
 
@@ -161,10 +161,10 @@ def test_long_names_in_the_table_are_shortened_in_the_middle(page, opened, finis
     assert {name[-len(ends[0]) :] for name in compared_runs(app)[""]} == set(ends)
 
 
-def test_kept_gained_and_lost_are_those_of_two_id_lists(page, opened, runs):
+def test_rows_of_both_added_and_left_out_are_those_of_two_id_lists(page, opened, runs):
     app = page("pages/compare.py", corpus=opened.key, run=runs[1].id)
     a, b = (set(np.flatnonzero(run.rows()["selected"])) for run in runs[:2])
-    for kind, rows in (("kept", a & b), ("gained", b - a), ("lost", a - b)):
+    for kind, rows in (("both", a & b), ("added", b - a), ("left out", a - b)):
         app.get_by_key("compare_kind").set_value(kind).run()
         assert set(app.dataframe[-1].value["chunk_id"]) == {f"doc-{row:04d}" for row in rows}
         assert any(f"{len(rows):,} rows" in caption.value for caption in app.caption)
@@ -184,7 +184,7 @@ def test_changes_by_group_are_counted(page, opened, runs, explained):
     assert set(table.index) == set(sources)
     for source, row in table.iterrows():
         here = {k for k, of in enumerate(sources) if of == source}
-        assert (row.n, row.kept, row.gained, row.lost) == (
+        assert (row.n, row["both"], row["added"], row["left out"]) == (
             len(here),
             len(here & a & b),
             len(here & (b - a)),
@@ -193,7 +193,7 @@ def test_changes_by_group_are_counted(page, opened, runs, explained):
     app.get_by_key("compare_counted").set_value("tokens").run()
     for source, row in app.dataframe[-1].value.set_index("group").iterrows():
         here = {k for k, of in enumerate(sources) if of == source}
-        assert (row.n, row.tokens_gained, row.tokens_lost) == (
+        assert (row.n, row["tokens_added"], row["tokens_left out"]) == (
             len(here),
             sum(lengths[k] for k in here & (b - a)),
             sum(lengths[k] for k in here & (a - b)),

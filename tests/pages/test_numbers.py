@@ -388,11 +388,11 @@ def test_two_runs_beside_each_other(page, opening, disk, made):
     both = disk.size**2 / 240
     overlap, chance = (a & b).sum() / (a | b).sum(), both / (2 * disk.size - both)
     assert list(compared_runs(app)["Overlap"]) == ["–", f"{per_cent(overlap)} ({per_cent(chance)})"]
-    counts = {"Kept": a & b, "Gained": b & ~a, "Lost": a & ~b}
+    counts = {"Both": a & b, "Added": b & ~a, "Left out": a & ~b}
     assert app.get_by_key("compare_kind").options == [f"{name} {rows.sum()}" for name, rows in counts.items()]
-    lost = a & ~b
+    left = a & ~b
     said = words_of(app)
-    assert f"{lost.sum()} rows, {disk.tokens[lost].sum():,} tokens" in said
-    assert f"Mean quality score {disk.quality[lost].mean():.4g}, all rows {disk.quality.mean():.4g}" in said
+    assert f"{left.sum()} rows, {disk.tokens[left].sum():,} tokens" in said
+    assert f"Mean quality score {disk.quality[left].mean():.4g}, all rows {disk.quality.mean():.4g}" in said
     table = next(one.value for one in app.dataframe if "chunk_id" in one.value)
-    assert set(table["chunk_id"]) == {disk.ids[row] for row in np.flatnonzero(lost)}
+    assert set(table["chunk_id"]) == {disk.ids[row] for row in np.flatnonzero(left)}

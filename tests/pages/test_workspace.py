@@ -279,7 +279,7 @@ def test_compare_holds_what_lambda_was_moved_to_against_the_runs(page, opened, s
     assert table["Overlap"][1].startswith(f"{100 * shared / (120 - shared):.0f} % (")
     sent = parcels(app)
     drawn = np.zeros(len(own), bool)
-    drawn[sent["ground"]["rows"]] = np.isin(sent["1"]["codes"], [1, 3])  # kept or gained
+    drawn[sent["ground"]["rows"]] = np.isin(sent["1"]["codes"], [1, 3])  # in both or added
     assert np.array_equal(drawn, answer.mask)
     assert table[""].tolist() == ["A · R", "B · current, λ 0\\.9"]
     disk = pd.read_parquet(opened.config.inputs[0])

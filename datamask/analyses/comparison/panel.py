@@ -1,4 +1,4 @@
-"""Of compared runs the one table, and what is kept, gained and lost: the rows of each, and group by group."""
+"""Of compared runs the one table, and the rows that both select, or one of them: listed, and group by group."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ OVERLAP = (
     "selections of these sizes with the same pins, bans and quotas."
 )
 ABOUT = {
-    "kept": "Selected by both.",
-    "gained": "Selected by {second} only.",
-    "lost": "Selected by {first} only.",
+    "both": "Selected by both.",
+    "added": "Selected by {second} only.",
+    "left out": "Selected by {first} only.",
 }
 
 
@@ -78,13 +78,13 @@ def other_of(entries: Sequence[Entry]) -> Entry:
 
 
 def texts(entries: Sequence[Entry], corpus: Corpus) -> None:
-    """Kept, gained, lost: how many, a search, a page of them, and a download."""
+    """The rows of each kind: how many, a search, a page of them, and a download."""
     first, other = entries[0], other_of(entries)
     parts = comparison.masks(first.selected, other.selected)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         kinds = {name: f"{name.capitalize()} {int(parts[name].sum()):,}" for name in comparison.KINDS}
         about = f"{first.letter} to {other.letter}"
-        kind = one_of(about, kinds, "compare_kind", default="lost", persist_state="session")
+        kind = one_of(about, kinds, "compare_kind", default="left out", persist_state="session")
         search = st.text_input(
             "Search",
             key="compare_search",
@@ -149,9 +149,9 @@ def texts(entries: Sequence[Entry], corpus: Corpus) -> None:
 
 def _none(kind: str, first: Entry, other: Entry) -> str:
     return {
-        "kept": "None: the two selections have no row in common.",
-        "gained": f"None: {first.letter} selects all rows of {other.letter}.",
-        "lost": f"None: {other.letter} selects all rows of {first.letter}.",
+        "both": "None: the two selections have no row in common.",
+        "added": f"None: {first.letter} selects all rows of {other.letter}.",
+        "left out": f"None: {other.letter} selects all rows of {first.letter}.",
     }[kind]
 
 
@@ -180,7 +180,7 @@ def groups(entries: Sequence[Entry], corpus: Corpus, cache_dir: Path) -> None:
                 (SAMPLES, TOKENS),
                 "compare_counted",
                 persist_state="session",
-                help="The unit of the columns *kept*, *lost* and *gained*. Shares always count rows.",
+                help="The unit of the columns *both*, *added* and *left out*. Shares always count rows.",
             )
     codes, names = classes[by]
     table = comparison.by_group(codes, names, first.selected, other.selected, corpus.lengths)
@@ -222,7 +222,7 @@ def _table(table, by: str, counted: str, first: Entry, other: Entry) -> None:
                 column: st.column_config.NumberColumn(
                     kind,
                     format="localized" if counted == SAMPLES else "compact",
-                    width=52,
+                    width=58,
                     help=f"{ABOUT[kind].format(first=first.letter, second=other.letter)} Counted in {counted}.",
                 )
                 for kind, column in zip(comparison.KINDS, kinds, strict=True)

@@ -1,4 +1,4 @@
-"""Two to four runs on the same corpus, side by side: values, overlap, settings, and what is kept, gained and lost.
+"""Two to four runs on the same corpus, side by side: values, overlap, settings, and the rows that differ.
 
 Pure: run records in, small tables out. Maps, overlaps and ids compare whenever the rows are the same (equal corpus
 fingerprint). Values compare only where the scale is the same too: quality where the quality anchors are equal (equal
@@ -34,7 +34,7 @@ MOST = 4
 NAME = 32
 """Letters of a run's name in a table."""
 
-KINDS = ("kept", "gained", "lost")
+KINDS = ("both", "added", "left out")
 """Rows that both select, that only the second selects, that only the first selects."""
 
 SETTINGS = {name: option.title for name, option in OPTIONS.items()}
@@ -226,11 +226,11 @@ def caveats(entries: Sequence[Entry]) -> list[str]:
 def masks(first: np.ndarray, second: np.ndarray) -> dict[str, np.ndarray]:
     """Bool ``(N,)`` of each of `KINDS`: in both, only in the second, only in the first."""
     first, second = np.asarray(first, bool), np.asarray(second, bool)
-    return {"kept": first & second, "gained": second & ~first, "lost": first & ~second}
+    return dict(zip(KINDS, (first & second, second & ~first, first & ~second), strict=True))
 
 
-def paired(gained: np.ndarray, lost: np.ndarray, n: np.ndarray, z: float = Z) -> tuple[np.ndarray, np.ndarray]:
-    """Interval of the change of a share, ``(gained - lost) / n``, when both shares are of the same n samples.
+def paired(added: np.ndarray, left_out: np.ndarray, n: np.ndarray, z: float = Z) -> tuple[np.ndarray, np.ndarray]:
+    """Interval of the change of a share, ``(added - left_out) / n``, when both shares are of the same n samples.
 
     The adjusted Wald interval of Bonett and Price (2012), which adds one pair of each kind: samples that both
     selections treat alike say nothing about a change, so the two shares may not be compared as if they were strangers.
@@ -241,10 +241,10 @@ def paired(gained: np.ndarray, lost: np.ndarray, n: np.ndarray, z: float = Z) ->
     Returns:
         Its lower and upper ends, float64.
     """
-    gained, lost, n = (np.asarray(part, float) for part in (gained, lost, n))
-    more, less = (gained + 1) / (n + 2), (lost + 1) / (n + 2)
+    added, left_out, n = (np.asarray(part, float) for part in (added, left_out, n))
+    more, less = (added + 1) / (n + 2), (left_out + 1) / (n + 2)
     reach = z * np.sqrt((more + less - (more - less) ** 2) / (n + 2))
-    change = (gained - lost) / n
+    change = (added - left_out) / n
     # the adjustment pulls towards 0 and must not leave the change itself outside
     return (
         np.clip(np.minimum(more - less - reach, change), -1, 1),
@@ -257,9 +257,9 @@ def by_group(
 ) -> pd.DataFrame:
     """One row per group that is not empty, the largest sure change first.
 
-    Columns: ``group, n, kept, gained, lost, before, after`` (selected shares), ``change, low, high`` (their difference
-    and its interval), and with weights ``tokens_kept, tokens_gained, tokens_lost``. Sure is how far the
-    interval stays away from the change over all rows, which is 0 for selections of one size.
+    Columns: ``group, n``, `KINDS`, ``before, after`` (selected shares), ``change, low, high`` (their difference and its
+    interval), and with weights ``tokens_`` of each kind. Sure is how far the interval stays away from the change over
+    all rows, which is 0 for selections of one size.
 
     Args:
         codes: ``(N,)`` indices into names; -1: in no group.
@@ -272,17 +272,17 @@ def by_group(
     parts = masks(first, second)
     counts = {kind: np.bincount(codes[inside & mask], minlength=len(names))[there] for kind, mask in parts.items()}
     total = n[there]
-    low, high = paired(counts["gained"], counts["lost"], total)
+    low, high = paired(counts["added"], counts["left out"], total)
     overall = float(np.mean(second)) - float(np.mean(first))
     off = np.where(low > overall, low - overall, np.where(high < overall, high - overall, 0.0))
-    change = (counts["gained"] - counts["lost"]) / total
+    change = (counts["added"] - counts["left out"]) / total
     table = pd.DataFrame(
         {
             "group": np.array(names, object)[there],
             "n": total,
             **counts,
-            "before": (counts["kept"] + counts["lost"]) / total,
-            "after": (counts["kept"] + counts["gained"]) / total,
+            "before": (counts["both"] + counts["left out"]) / total,
+            "after": (counts["both"] + counts["added"]) / total,
             "change": change,
             "low": low,
             "high": high,

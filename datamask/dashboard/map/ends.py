@@ -13,7 +13,7 @@ from typing import overload
 import numpy as np
 
 from datamask.dashboard.map.hexagons import Hexagons
-from datamask.dashboard.map.layers import GAINED, LOST, Change, Layer, Number, Selection
+from datamask.dashboard.map.layers import ADDED, LEFT_OUT, Change, Layer, Number, Selection
 
 
 @dataclass(frozen=True)
@@ -67,16 +67,16 @@ def ends_of(layer: Layer, cells: Hexagons) -> Ends | None:
 
 
 def net_shares(layer: Change, cells: Hexagons) -> np.ndarray:
-    """Gained less lost per cell, as a share of its rows, shrunk toward no change as shares are toward the ratio."""
+    """Added less left out per cell, as a share of its rows, shrunk toward no change as shares are toward the ratio."""
     return net_counts(layer, cells) / (cells.counts + 10.0)
 
 
 def net_counts(layer: Change, cells: Hexagons) -> np.ndarray:
-    """Gained less lost per cell, float64 ``(C,)``."""
-    gained, lost = (
-        np.bincount(cells.cell[layer.codes == code], minlength=len(cells.counts)) for code in (GAINED, LOST)
+    """Added less left out per cell, float64 ``(C,)``."""
+    added, left_out = (
+        np.bincount(cells.cell[layer.codes == code], minlength=len(cells.counts)) for code in (ADDED, LEFT_OUT)
     )
-    return gained.astype(float) - lost
+    return added.astype(float) - left_out
 
 
 def common_ends(layers: Iterable[Layer], cells: Hexagons | None) -> dict[type, Ends]:

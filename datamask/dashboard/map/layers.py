@@ -1,7 +1,7 @@
 """What a panel of the map shows: one value per sample, ready to be coloured. Pure numpy and pyarrow.
 
 Five kinds: `Number` (cividis, clipped), `Category` (the seven most frequent and "other"), `Selection` (in or out),
-`Change` (kept, gained, lost between two runs) and `Classes` (a few named sets with a shape each). Each knows its title
+`Change` (in both of two runs, added, left out) and `Classes` (a few named sets with a shape each). Each knows its title
 and the sentence that has to stand under it. A sixth, `Blank`, keeps a panel's place while its values are still being
 computed.
 """
@@ -23,10 +23,10 @@ CLIP = (2.0, 98.0)
 TOP = 7
 """Categories with a colour of their own; more cannot be told apart."""
 
-NEITHER, KEPT, LOST, GAINED = range(4)
+NEITHER, BOTH, LEFT_OUT, ADDED = range(4)
 """Codes of `Change`: in no run, in both, only in the first, only in the second."""
 
-CHANGE_NAMES = ("in neither", "kept", "lost", "gained")
+CHANGE_NAMES = ("in neither", "in both", "left out", "added")
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,7 @@ class Change:
 
     Attributes:
         title: such as ``"B against A"``.
-        codes: uint8 ``(N,)`` of `NEITHER`, `KEPT`, `LOST`, `GAINED`.
+        codes: uint8 ``(N,)`` of `NEITHER`, `BOTH`, `LEFT_OUT`, `ADDED`.
     """
 
     title: str
@@ -147,9 +147,9 @@ class Change:
 
     @classmethod
     def between(cls, title: str, first: np.ndarray, second: np.ndarray) -> Change:
-        """From two bool ``(N,)`` masks; lost is only in the first, gained only in the second."""
+        """From two bool ``(N,)`` masks; left out is only in the first, added only in the second."""
         first, second = np.asarray(first, bool), np.asarray(second, bool)
-        codes = np.where(first, np.where(second, KEPT, LOST), np.where(second, GAINED, NEITHER))
+        codes = np.where(first, np.where(second, BOTH, LEFT_OUT), np.where(second, ADDED, NEITHER))
         return cls(title, codes.astype(np.uint8))
 
 

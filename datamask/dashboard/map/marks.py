@@ -17,10 +17,10 @@ from datamask.dashboard.drawing import palette, words
 from datamask.dashboard.map.ends import Ends, ends_of, net_counts, net_shares
 from datamask.dashboard.map.hexagons import Hexagons
 from datamask.dashboard.map.layers import (
+    ADDED,
+    BOTH,
     CHANGE_NAMES,
-    GAINED,
-    KEPT,
-    LOST,
+    LEFT_OUT,
     NEITHER,
     Blank,
     Category,
@@ -226,13 +226,13 @@ def _change(layer: Change, places: Places, dark: bool, seen: Seen) -> Marks:
             shapes=shapes,
             sizes=(0.9, 1.0, 1.5, 1.9),
             hover={"names": list(CHANGE_NAMES)},
-            key=tuple((shapes[k], colors[k], texts[k]) for k in (GAINED, LOST, KEPT, NEITHER)),
+            key=tuple((shapes[k], colors[k], texts[k]) for k in (ADDED, LEFT_OUT, BOTH, NEITHER)),
         )
     cells = places.cells
     ends = seen.ends_for(layer) or ends_of(layer, cells)
     top, net = ends.high, net_counts(layer, cells)
     stops = list(palette.share_scale(dark))
-    ticks = [[0.0, f"≤ −{words.percent(top)}"], [0.5, "gained minus lost"], [1.0, f"≥ +{words.percent(top)}"]]
+    ticks = [[0.0, f"≤ −{words.percent(top)}"], [0.5, "added minus left out"], [1.0, f"≥ +{words.percent(top)}"]]
     codes = _steps(ends.positions(net_shares(layer, cells)))
     return Marks(
         layer.title,

@@ -1,4 +1,4 @@
-"""Compare: what changes between these runs? Kept, gained and lost, as maps, texts and groups."""
+"""Compare: what changes between these runs? Rows of both, added and left out, as maps, texts and groups."""
 
 from __future__ import annotations
 
@@ -61,12 +61,12 @@ def _maps(chosen: Compared, current: Current | None) -> None:
             (CHANGES, SELECTED, AGREEMENT),
             "draw",
             **KEPT,
-            help="Changes: rows gained and lost against A. Agreement: how *stable* each row is, from "
+            help="Changes: rows added and left out against A. Agreement: how *stable* each row is, from "
             "*Evidence › Stability*.",
         )
         wanted = layout_panel.layout_control()
         hexagons = layout_panel.marks_control(
-            corpus, "A hexagon shows the selected share of its rows, or the share gained minus the share lost."
+            corpus, "A hexagon shows the selected share of its rows, or the share added minus the share left out."
         )
         about = st.container()
     if current is not None:

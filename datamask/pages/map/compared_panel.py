@@ -1,4 +1,4 @@
-"""The current selection held against a run, on the Map: how much they share, and what was kept, gained and lost."""
+"""The current selection held against a run, on the Map: how much they share, and which rows one of them selects."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from datamask.dashboard.drawing import palette, words
 from datamask.dashboard.map import layers as layer_module
 from datamask.dashboard.map.ends import common_ends, net_shares
 from datamask.dashboard.map.hexagons import PRIOR, bin_hexagons
-from datamask.dashboard.map.layers import GAINED, KEPT, LOST, NEITHER, Category, Change, Classes, Number, Selection
+from datamask.dashboard.map.layers import ADDED, BOTH, LEFT_OUT, NEITHER, Category, Change, Classes, Number, Selection
 from datamask.dashboard.map.marks import MISSING, STEPS, Seen, marks_of
 from datamask.dashboard.map.parcels import dimming_parcel, ground_parcel, layer_parcel, pack
 from datamask.dashboard.map.places import HEXAGONS_FROM, MAX_POINTS, UNDER_HEXAGONS, cut, labels, place
@@ -164,7 +164,7 @@ def test_a_column_without_values_keeps_its_panel_empty(points):
 
 def test_change_codes():
     first, second = np.array([0, 1, 1, 0], bool), np.array([0, 1, 0, 1], bool)
-    assert Change.between("", first, second).codes.tolist() == [NEITHER, KEPT, LOST, GAINED]
+    assert Change.between("", first, second).codes.tolist() == [NEITHER, BOTH, LEFT_OUT, ADDED]
 
 
 # -- places ---------------------------------------------------------------------------------------------------------
@@ -247,10 +247,10 @@ def test_changes_and_classes_differ_by_colour_and_shape(points):
     layer = Change.between("", points[:, 0] > 0, points[:, 1] > 0)
     marks = marks_of(layer, places)
     assert np.array_equal(marks.codes, layer.codes[places.drawn])
-    assert [marks.shapes[k] for k in (GAINED, LOST)] == ["triangle", "cross"]
+    assert [marks.shapes[k] for k in (ADDED, LEFT_OUT)] == ["triangle", "cross"]
     assert [said for _, _, said in marks.key] == [
         f"{name} {(layer.codes == k).sum():,}"
-        for name, k in (("gained", GAINED), ("lost", LOST), ("kept", KEPT), ("in neither", NEITHER))
+        for name, k in (("added", ADDED), ("left out", LEFT_OUT), ("in both", BOTH), ("in neither", NEITHER))
     ]
     codes = (np.arange(1000) % 3).astype(np.uint8)
     two = marks_of(Classes("", codes, ("a", "b"), ("quality", "diversity"), ("diamond", "triangle")), places)
