@@ -355,8 +355,8 @@ def _labels(figure: go.Figure, lines: Sequence[Line], inside: Sequence[Spot], to
             x=x,
             y=y,
             mode="text",
-            # an en space off the mark
-            text=[f"\u2002{figures.plain(text)}\u2002" for text in texts],
+            # an em space off the mark, which may have a ring
+            text=[f"\u2003{figures.plain(text)}\u2003" for text in texts],
             textposition=sides,
             textfont=figures.HALO,
             hoverinfo="skip",

@@ -264,7 +264,6 @@ def start(opened: OpenCorpus, runs: Sequence[Run], asked: Asked) -> None:
         st.markdown(sentence)
     st.button(
         "Start the sweep",
-        type="primary",
         icon=":material/play_arrow:",
         width="stretch",
         key="start_sweep",

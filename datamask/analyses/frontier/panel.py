@@ -167,7 +167,7 @@ def _current(lines: Sequence[Line], named: Sequence[Spot]) -> tuple[Line | None,
 def _of_spot(line: Line | None, spot: Spot, names: dict[str, str]) -> None:
     title = f"λ {spot.lamb:g}" if line is not None else spot.label
     where = names[line.key] if line is not None else ""
-    with st.container(border=True, gap="small"):
+    with st.container(gap="small"):
         st.markdown(f"**{words.plain(title, 60)}**" + (f"  \n:gray[{words.plain(where, 120)}]" if where else ""))
         # beside each other where both are whole, else below each other: half a number is none
         with st.container(horizontal=True, gap="medium"):

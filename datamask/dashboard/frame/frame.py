@@ -56,8 +56,8 @@ div:has(> .st-key-live) {flex: none; width: 304px; height: 36px; overflow: hidde
 div:has(> .st-key-live):is(:hover, :focus-within) {overflow: visible; z-index: 9}
 .st-key-live {background: light-dark(#FFFFFF, #12171C)}
 .st-key-live p {white-space: nowrap; overflow: hidden; text-overflow: ellipsis}
-.st-key-live button {min-height: 0; padding: 4px}
-.st-key-live button p {position: absolute; width: 1px; height: 1px; clip-path: inset(50%)}
+.st-key-live :is(button, a) {min-height: 0; padding: 4px}
+.st-key-live :is(button, a) p {position: absolute; width: 1px; height: 1px; clip-path: inset(50%)}
 .st-key-menu_corpus p {white-space: nowrap; overflow: hidden; text-overflow: ellipsis}
 div:has(> .st-key-menu_corpus) {flex: 0 1 auto; min-width: 0}
 @media (min-width: 1001px) {div:has(> .st-key-menu_more) {display: none}}
@@ -65,9 +65,13 @@ div:has(> .st-key-menu_corpus) {flex: 0 1 auto; min-width: 0}
 @media (min-width: 701px) {.st-key-menu_state {flex-wrap: nowrap}}
 @media (min-width: 951px) {.st-key-menu {flex-wrap: nowrap} div:has(> .st-key-menu_state) {min-width: 0}}
 @media (max-width: 1250px) {
-.st-key-menu [data-testid="stPageLink"] span:has(> [data-testid="stIconMaterial"]) {display: none}
+.st-key-menu [data-testid="stPageLink"] a:not(.st-key-live a) span:has(> [data-testid="stIconMaterial"]) {display: none}
+div:has(> .st-key-menu_mark) {flex: none; width: 28px; overflow: hidden} .st-key-menu_mark {min-width: 148px}
+div:has(> .st-key-live) {width: 250px}
 }
 @media (max-width: 700px) {
+div:has(> .st-key-menu_state) {flex: 1; min-width: 0}
+div:has(> .st-key-menu_links) {order: 1}
 div:has(> .st-key-live) {position: fixed; bottom: 0; left: 0; width: 100%; height: auto; max-height: 8rem; z-index: 99;
 padding: 4px 12px; overflow-y: auto; background: light-dark(#FFFFFF, #12171C); border-top: 1px solid #8883}
 .st-key-live {width: 100%}
@@ -79,9 +83,10 @@ padding: 4px 12px; overflow-y: auto; background: light-dark(#FFFFFF, #12171C); b
 """What the theme has no option for: room for the pictures; nothing that is redrawn every second may turn pale
 meanwhile; the keyboard's place in the menu must not look like the page one is on; a line under the menu, whose height
 stays when work starts: one line stands beside the corpus, more of it opens below under the pointer, and on a phone
-it lies at the window's lower edge. In a narrow window the links have no icons, and on a phone the corpus has one line,
-so that a wider font or a longer name wraps nothing; a result comes first, and the form for the next one below it; the
-menu of compared runs has a line of its own; and a heading that only screen readers meet. Pages work without it."""
+it lies at the window's lower edge. In a narrow window the links have no icons and the mark no name, and on a phone the
+corpus has one line, above the links, so that a wider font or a longer name wraps nothing; a result comes first, and the
+form for the next one below it; the menu of compared runs has a line of its own; and a heading that only screen readers
+meet. Pages work without it."""
 
 WORDS = (
     ("Quality score", "the number in your quality column; higher is better"),
@@ -167,8 +172,11 @@ def frame(title: str, question: str, about: str = "", welcome: str = "") -> Curr
 
 def _menu(question: str, about: str, heading: str, opening: Opening | None, known: Current | None) -> None:
     with st.container(key=MENU, horizontal=True, vertical_alignment="center", gap="small"):
-        st.image(MARK, width=148, alt="datamask")
-        with st.container(horizontal=True, vertical_alignment="center", width="content", gap="xxsmall"):
+        with st.container(key="menu_mark", width=148):
+            st.image(MARK, width=148, alt="datamask")
+        with st.container(
+            key="menu_links", horizontal=True, vertical_alignment="center", width="content", gap="xxsmall"
+        ):
             _links(PAGES[:-FOLDED])
             with st.container(key="menu_last", horizontal=True, width="content", gap="xxsmall"):
                 _links(PAGES[-FOLDED:])
@@ -298,5 +306,5 @@ def _under_way(
     """
     with st.container(horizontal=True, wrap=False, vertical_alignment="center", gap="xsmall"):
         st.progress(min(max(share, 0.0), 1.0), text=f"**{words.plain(title, SHORT)}** {words.percent(share)}")
-        views.page_link(page, "Watch", ":material/show_chart:", address=link, width="content")
+        views.page_link(page, "Watch", ":material/visibility:", address=link, width="content")
         st.button("Stop", key=f"halt_{key}", icon=":material/stop:", type="tertiary", on_click=stop, args=args)

@@ -112,6 +112,7 @@ linear-gradient(transparent, light-dark(#0003, #0009)) bottom / 100% 14px no-rep
 [class*="st-key-explore_extremes"] button {{min-height: 0; padding: 3px 0; text-align: left; justify-content: start}}
 [class*="st-key-explore_extremes"] p {{display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 2;
 overflow: hidden; line-height: 1.35}}
+.st-key-explore_foot [data-testid="stPageLink"] p {{white-space: normal}}
 .st-key-explore_fold_button p {{position: absolute; width: 1px; height: 1px; clip-path: inset(50%)}}
 @media (min-width: {PHONE + 1}px) {{
 .st-key-explore_body:not(:has(.st-key-explore_reader))::after {{content: ""; flex: none; width: {READER}px}}
