@@ -190,17 +190,16 @@ def test_the_figure_has_equal_axes_the_tangent_and_the_shade(made):
     line = survey.lines[0]
     spot = line.spots[3]
     figure = charts.frontier(survey.lines, focus=line, chosen=spot)
-    assert figure.layout.yaxis.scaleanchor == "x" and figure.layout.yaxis.scaleratio == 1
+    assert figure.layout.yaxis.scaleanchor == "x" and figure.layout.yaxis.scaleratio is None
     (tangent,) = traces(figure, "tangent at the point")
     slope = (tangent.y[1] - tangent.y[0]) / (tangent.x[1] - tangent.x[0])
     assert slope == pytest.approx(-spot.lamb / (1 - spot.lamb))
     assert (np.mean(tangent.x), np.mean(tangent.y)) == pytest.approx((spot.quality, spot.diversity))
     (shade,) = traces(figure, "provably unreachable")
     # every corner of the shaded part is on or beyond some bound, or on the window's edge
-    corners = np.column_stack([shade.x, shade.y])
-    window = (*figure.layout.xaxis.range, *figure.layout.yaxis.range)
-    beyond = np.min([plane.room(corners) for plane in line.planes], axis=0) <= 1e-9
-    assert (beyond | np.isin(np.round(corners, 9), np.round(window, 9)).any(axis=1)).all()
+    x, y = (np.array(values) for values in (shade.x, shade.y))
+    room = np.min([p.bound - p.lamb * x - (1 - p.lamb) * y for p in line.planes], axis=0)
+    assert ((room <= 1e-9) | np.isclose(y, figure.layout.yaxis.range[1])).all()
     marks = [trace for trace in figure.data if trace.customdata is not None]
     assert list(marks[0].customdata) == [one.run_id for one in line.spots]
     (said,) = [trace for trace in figure.data if trace.mode == "text"]
@@ -232,49 +231,27 @@ def test_baselines_with_options_are_points_named_by_them(made):
     ]
 
 
-def clickable(figure) -> set[str]:
-    """The runs whose points can be clicked."""
-    floor = figure.layout.yaxis.range[0]
-    traces = [trace for trace in figure.data if trace.customdata is not None and min(trace.y) >= floor]
-    return {run_id for trace in traces for run_id in trace.customdata}
-
-
-def test_far_off_points_are_arrows_with_their_value_and_do_not_squeeze(made):
+def test_far_off_points_stand_at_the_edge_with_their_value_and_do_not_squeeze(made):
     circle(made, 3)
     top = made(1.0, -0.9, estimator="top-quality")
     far = [made(0.99, -0.5 - lamb, lamb=lamb) for lamb in (0.95, 0.97)]
     survey = found(made)
     figure = charts.frontier(survey.lines, survey.named)
-    assert figure.layout.yaxis.range[0] > -0.3
-    notes, floor = figure.layout.annotations, figure.layout.yaxis.range[0]
-    on_curve, alone = (note for note in notes if note.showarrow)
-    # the curve's arrow stands where the curve crosses the edge, and points on along it
-    (_, x1, y1), (_, x2, y2) = survey.lines[0].means()[1:3]
-    share = (floor - y1) / (y2 - y1)
-    assert (on_curve.x, on_curve.y) == pytest.approx((x1 + share * (x2 - x1), floor))
-    assert on_curve.ay / on_curve.ax == pytest.approx(-(y2 - y1) / (x2 - x1)) and on_curve.ay < 0
-    assert (alone.x, alone.y, alone.ax, alone.ay) == (1.0, floor, 0, -20)
-    # side by side they have their words together
-    said, nothing = (note.text for note in notes)
-    assert nothing == "" and [line.partition("</span> ")[2] for line in said.split("<br>")] == [
-        f"λ 0.95 to 0.97: to −147{words.GAP}%",
-        f"Top quality: −90{words.GAP}%",
-    ]
-    # they can still be clicked, at the edge
-    assert {top.id, *(run.id for run in far)} <= clickable(figure)
-
-
-def test_far_off_points_at_one_place_share_an_arrow_and_words(made):
-    circle(made, 3)
-    top = made(0.99, -1.47, estimator="top-quality")
-    made(0.99, 0.0, lamb=0.96)
-    last = made(0.99, -1.47, lamb=0.97)
-    survey = found(made)
-    figure = charts.frontier(survey.lines, survey.named)
-    arrows = [note for note in figure.layout.annotations if note.showarrow]
-    assert len(arrows) == 1
-    assert arrows[0].text.endswith(f"</span> λ 0.97, Top quality: −147{words.GAP}%")
-    assert {top.id, last.id} <= clickable(figure)
+    floor = figure.layout.yaxis.range[0]
+    assert floor > -0.3
+    marks = [trace for trace in figure.data if trace.customdata is not None]
+    places = {
+        run_id: (x, y, symbol)
+        for trace in marks
+        for run_id, x, y, symbol in zip(trace.customdata, trace.x, trace.y, trace.marker.symbol)
+    }
+    # they can be pressed there
+    assert places[top.id] == (1.0, floor, "triangle-down")
+    assert {places[run.id] for run in far} == {(0.99, floor, "triangle-down")}
+    (said,) = [trace for trace in figure.data if trace.mode == "text"]
+    lines = [text.replace("\u2003", "").replace("<br>", "\n") for text in said.text]
+    # each a line higher than the one before
+    assert lines[-2:] == [f"λ 0.95 to 0.97: −147{words.GAP}%\n", f"Top quality: −90{words.GAP}%\n\n"]
 
 
 def test_colour_is_the_objective_and_shape_tells_its_curves_apart(made):

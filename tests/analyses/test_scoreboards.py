@@ -89,4 +89,4 @@ def test_every_undecided_row_is_in_one_bar():
     for bars, mask in zip(drawn.data, (own, ~own), strict=True):
         # a share of k of 20 lies at the lower end of its bar; none and 18 of 20 or more are left out
         assert list(bars.y) == [0 if k == 0 else int((selected[mask] == k).sum()) for k in range(18)]
-        assert np.allclose(bars.x, np.arange(18) / 20)
+        assert np.allclose(bars.x, 5 * np.arange(18))

@@ -155,7 +155,7 @@ def test_the_arms_of_a_preset_are_runs_of_its_settings(made):
     # what lies far below random stands at the edge with its value
     (marks,) = [trace for trace in figure.data if trace.marker.symbol == "circle"]
     assert list(marks.x) == pytest.approx([0, sweep_chart.FARTHEST, 100, 60])
-    assert [note.text for note in figure.layout.annotations].count(f"◂ {words.percent(-0.9)}") == 2
+    assert [text for trace in figure.data for text in trace.text].count(f"◂ {words.percent(-0.9)}") == 2
 
 
 def test_values_far_from_each_other_stand_on_a_logarithmic_axis(made):

@@ -9,12 +9,13 @@ from datamask.dashboard.drawing import figures, palette
 NASTY = "<b>a & b</b>"
 
 
-def test_a_legend_names_the_traces_that_ask_for_it_and_nothing_else():
+def test_a_legend_names_the_traces_that_have_a_name_and_nothing_else():
     drawn = figures.figure(figures.axis("x"), figures.axis("y"), height=100)
-    look = drawn.layout.template.data
-    assert drawn.layout.showlegend and not look.scatter[0].showlegend and not look.bar[0].showlegend
-    figures.key_only(drawn, "ring", mode="markers")
-    assert drawn.data[0].showlegend and list(drawn.data[0].x) == [None]
+    figures.add(drawn, [None], [None], "ring", mode="markers")
+    figures.add(drawn, [1], [2], read=["two"])
+    ring, other = drawn.data
+    assert drawn.layout.showlegend and ring.showlegend and not other.showlegend
+    assert ring.hoverinfo == "skip" and other.hovertext == ("two",)
 
 
 @pytest.mark.parametrize("text", [figures.plain(NASTY), figures.cut(NASTY, 200), figures.hover((NASTY, NASTY))])

@@ -245,7 +245,7 @@ def test_a_provisional_result_recommends_nothing(page, opened, store):
     assert "Provisional: 3 of 10 seeds are done" in said(app) and "For an unknown target" not in said(app)
     assert not any(
         "better" in str(text) or "+" in str(text)
-        for row in figure(unfolded(app), "ablation_heat_map").data[1].text
+        for row in figure(unfolded(app), "ablation_heat_map").data[0].text
         for text in row
     )
     assert not [button for button in app.button if button.key == "ablation_confirm"]

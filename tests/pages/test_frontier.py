@@ -98,13 +98,13 @@ def test_stored_sweeps_appear_at_once_and_the_point_tells_its_price(page, opened
     assert table.value["quality"].tolist() == pytest.approx(shares)
 
 
-def test_curves_can_be_left_out_and_far_ones_are_arrows(page, opened, store, finished):
+def test_curves_can_be_left_out_and_far_ones_stand_at_the_edge(page, opened, store, finished):
     stored(opened, store)
     other = stored(opened, store, objective="disf", estimator="counterfactual")
     finished(objective="disf", estimator="top-quality", shares={"quality": 1.0, "diversity": -0.9})
     app = page("pages/frontier.py", corpus=opened.key)
     assert {run.id for run in other} <= drawn(app)
-    assert any("−90" in note["text"] for note in spec(app)["layout"]["annotations"])
+    assert any("−90" in text for trace in spec(app)["data"] for text in trace.get("text", ()))
     assert "only the hull" in captions(app)
     menu = next(element for element in app.get("button_group") if str(element.key).startswith("frontier_lines"))
     menu.set_value([menu.value[0] if "disf" not in menu.value[0] else menu.value[1]]).run()

@@ -70,16 +70,15 @@ def heat_map(cells: pd.DataFrame, unit: str, regrets: Mapping[str, float]) -> go
         )
     )
     # a press on a heat map says nothing to the page; one on a mark does, so each cell has one that is not seen
-    drawn.add_trace(
-        go.Scatter(
-            x=np.tile(np.arange(len(targets)), len(names)),
-            y=np.repeat(np.arange(len(names)), len(targets)),
-            mode="markers",
-            marker={"symbol": "square", "size": ROW - 6, "color": "rgba(0,0,0,0)"},
-            customdata=cells[["method_name"]].to_numpy(),
-            text=[_hover(cell, unit) for cell in figures.records(cells)],
-            **figures.HOVER,
-        )
+    figures.add(
+        drawn,
+        np.tile(np.arange(len(targets)), len(names)),
+        np.repeat(np.arange(len(names)), len(targets)),
+        "",
+        [_hover(cell, unit) for cell in figures.records(cells)],
+        mode="markers",
+        marker={"symbol": "square", "size": ROW - 6, "color": "rgba(0,0,0,0)"},
+        customdata=cells[["method_name"]].to_numpy(),
     )
     # all of a wide cell is its mark's
     drawn.update_layout(hoverdistance=-1)
@@ -110,9 +109,8 @@ def interval_rows(cells: pd.DataFrame, unit: str, best_simple: str) -> go.Figure
     baseline = cells[cells["method"] == best_simple]
     if len(baseline):
         figures.line_across(drawn, tone.best, x=float(baseline["difference"].iloc[0]))
-        figures.key_only(
-            drawn, "best simple baseline", mode="lines", line={"color": tone.best, "dash": "3px,3px", "width": 1.2}
-        )
+        line = {"color": tone.best, "dash": "3px,3px", "width": 1.2}
+        figures.add(drawn, [None], [None], "best simple baseline", mode="lines", line=line)
     looks = {
         "": (tone.muted, "circle"),
         VERDICTS["better"]: (tone.accent, "triangle-down"),
@@ -123,18 +121,15 @@ def interval_rows(cells: pd.DataFrame, unit: str, best_simple: str) -> go.Figure
         those = table[table["verdict"] == verdict]
         if those.empty:
             continue
-        drawn.add_trace(
-            go.Scatter(
-                x=those["difference"],
-                y=those.index,
-                mode="markers",
-                name=f"{verdict} than random" if verdict in ("better", "worse") else verdict or "no interval yet",
-                showlegend=True,
-                marker={"color": color, "symbol": symbol, "size": 10},
-                error_x=figures.error_bar(those["difference"], those["low"], those["high"], color),
-                text=[_hover(cell, unit) for cell in figures.records(those)],
-                **figures.HOVER,
-            )
+        figures.add(
+            drawn,
+            those["difference"],
+            list(those.index),
+            f"{verdict} than random" if verdict in ("better", "worse") else verdict or "no interval yet",
+            [_hover(cell, unit) for cell in figures.records(those)],
+            mode="markers",
+            marker={"color": color, "symbol": symbol, "size": 10},
+            error_x=figures.error_bar(those["difference"], those["low"], those["high"], color),
         )
     return drawn
 

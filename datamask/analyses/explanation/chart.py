@@ -30,28 +30,26 @@ def waterfall(table: pd.DataFrame, low: float, high: float) -> go.Figure:
     for kind, color in ((FOR, tone.accent), (AGAINST, tone.best), (TOTAL, tone.random)):
         there = table["kind"] == kind
         bars = table[there]
-        drawn.add_trace(
-            go.Bar(
-                orientation="h",
-                name=kind,
-                showlegend=True,
-                base=bars["start"] if len(bars) else [0.0],
-                x=bars["end"] - bars["start"] if len(bars) else [None],
-                y=there.to_numpy().nonzero()[0] if len(bars) else [0],
-                width=0.7,
-                marker={"color": color, "line": {"width": 0}},
-                text=[words.signed(amount, 2) for amount in bars["amount"]],
-                textposition="outside",
-                textfont=figures.HALO,
-                cliponaxis=False,
-                hovertext=[
-                    figures.hover(
-                        ("", row.part), ("adds", words.signed(row.amount, 3)), ("then at", words.signed(row.end, 3))
-                    )
-                    for row in figures.records(bars)
-                ],
-                **figures.BAR_HOVER,
-            )
+        read = [
+            figures.hover(("", row.part), ("adds", words.signed(row.amount, 3)), ("then at", words.signed(row.end, 3)))
+            for row in figures.records(bars)
+        ]
+        figures.add(
+            drawn,
+            bars["end"] - bars["start"] if len(bars) else [None],
+            there.to_numpy().nonzero()[0] if len(bars) else [0],
+            kind,
+            read,
+            go.Bar,
+            orientation="h",
+            base=bars["start"] if len(bars) else [0.0],
+            width=0.7,
+            marker={"color": color},
+            text=[words.signed(amount, 2) for amount in bars["amount"]],
+            textposition="outside",
+            textangle=0,
+            textfont=figures.HALO,
+            cliponaxis=False,
         )
     figures.line_across(drawn, tone.text, x=0)
     return drawn
@@ -71,29 +69,12 @@ def strip(table: pd.DataFrame, *, height: int = 106) -> go.Figure:
         height=height,
     )
     figures.write_below(drawn, "λ (0: diversity alone,<br>1: quality alone)")
-    own = table[table["here"]]
-    drawn.add_trace(
-        go.Scatter(
-            x=own["lambda"],
-            y=[0] * len(own),
-            mode="markers",
-            marker={"symbol": "line-ns", "size": 13, "line": {"width": 2, "color": tone.text}},
-            opacity=0.6,
-            hoverinfo="skip",
-        )
-    )
+    own, mark = table[table["here"]], {"symbol": "line-ns", "size": 13, "line": {"width": 2, "color": tone.text}}
+    figures.add(drawn, own["lambda"], [0] * len(own), mode="markers", marker=mark, opacity=0.6)
     for state, color, symbol in (("in", tone.accent, "circle"), ("out", tone.random, "circle-open")):
-        dots = table[table["state"] == state]
-        drawn.add_trace(
-            go.Scatter(
-                x=dots["lambda"] if len(dots) else [None],
-                y=[0] * max(len(dots), 1),
-                mode="markers",
-                name=state,
-                showlegend=True,
-                marker={"size": 11, "color": color, "symbol": symbol, "line": {"width": 2, "color": color}},
-                text=[figures.hover(("λ", f"{lamb:g}"), ("this row is", state)) for lamb in dots["lambda"]],
-                **figures.HOVER,
-            )
-        )
+        dots = table["lambda"][table["state"] == state]
+        read = [figures.hover(("λ", f"{lamb:g}"), ("this row is", state)) for lamb in dots]
+        mark = {"size": 11, "color": color, "symbol": symbol, "line": {"width": 2, "color": color}}
+        x = dots if len(dots) else [None]
+        figures.add(drawn, x, [0] * len(x), state, read, mode="markers", marker=mark)
     return drawn

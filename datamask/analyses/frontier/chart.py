@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,17 +12,7 @@ from datamask import catalogue
 from datamask.analyses.frontier import tables
 from datamask.analyses.frontier.tables import Line
 from datamask.dashboard.drawing import figures, palette, words
-from datamask.dashboard.drawing.palette import Shades
-from datamask.dashboard.tradeoff.geometry import (
-    Arrow,
-    Window,
-    edge_arrow,
-    exits,
-    spaced,
-    tangent,
-    unreachable,
-    window_of,
-)
+from datamask.dashboard.tradeoff.geometry import Window, edge, spaced, tangent, window_of
 from datamask.dashboard.tradeoff.spots import Spot
 
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "pentagon", "hexagon")
@@ -32,9 +21,6 @@ DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 
 APART = 0.11
 """Least distance between two labelled points, in shares."""
-
-SAME_ARROW, BESIDE = 0.05, 0.25
-"""Arrows nearer to each other are one; those nearer to each other than the second share their words."""
 
 REACH = 0.2
 """Half the length of the tangent, in shares."""
@@ -78,80 +64,50 @@ def frontier(
         height: in pixels.
     """
     names = tables.line_names(lines) if names is None else names
-    extra = [(each.quality, each.diversity) for each in (*solved, *([] if here is None else [here]))]
-    spots = [*(spot for line in lines for spot in line.spots), *named]
-    window = window_of([*((spot.quality, spot.diversity) for spot in spots), *extra])
+    dots = [*solved, *([] if here is None else [here])]
+    points = [*(spot for line in lines for spot in line.spots), *named]
+    window = window_of([(each.quality, each.diversity) for group in (points, dots) for each in group])
     tone, looks = palette.THEMED, styles(lines)
-    figure = _empty(window, tone, height)
-    if focus is not None and len(shade := unreachable(focus.planes, window)):
-        x, y = shade.T
-        figures.area(figure, [*x, x[0]], [*y, y[0]], tone.random, name="provably unreachable", showlegend=True)
+    figure = _empty(window, height)
+    if focus is not None:
+        x, height_at = edge(focus.planes, window)
+        if height_at.min() < window.y1:
+            outline = [*x, window.x1, window.x0], [*height_at, window.y1, window.y1]
+            figures.area(figure, *outline, tone.random, "provably unreachable")
     if solved:
-        figure.add_trace(
-            go.Scatter(
-                x=[each.quality for each in solved],
-                y=[each.diversity for each in solved],
-                mode="lines+markers",
-                name="solved on the Map",
-                showlegend=True,
-                line={"color": tone.random, "width": 1},
-                marker={"size": 5, "color": tone.random},
-                text=[_said(each) for each in solved],
-                **figures.HOVER,
-            )
-        )
+        _dots(figure, solved, "solved on the Map", mode="lines+markers", marker={"size": 5}, line={"width": 1})
     for line in lines:
-        _curve(figure, line, names[line.key], looks[line.key], tone)
+        color, symbol, dash = looks[line.key]
+        if line.joined:
+            _, quality, diversity = zip(*line.means())
+            figures.add(figure, quality, diversity, mode="lines", line={"color": color, "width": 2, "dash": dash})
+        mark = {"color": color, "size": 9, "line": {"width": 1, "color": tone.ground}}
+        _marks(figure, line.spots, window, names[line.key], symbol, mark)
     colors = {line.scale: looks[line.key][0] for line in lines}
-    inside = [spot for spot in named if window.holds(spot.quality, spot.diversity)]
-    _marks(
-        figure,
-        inside,
-        {
-            "symbol": "star",
-            "size": 12,
-            "color": [colors.get(spot.scale, tone.text) for spot in inside],
-            "line": {"width": 1, "color": tone.text},
-        },
-        [f"<b>{figures.plain(spot.label)}</b><br>{_hover(spot)}" for spot in inside],
-    )
-    figure.add_trace(
-        go.Scatter(
-            x=[0.0],
-            y=[0.0],
-            mode="markers",
-            marker={"symbol": "x-thin", "size": 11, "line": {"width": 2, "color": tone.random}},
-            hovertemplate="random (0 % by definition)<extra></extra>",
-        )
-    )
-    _arrows(figure, _beyond(lines, named, window), window, colors, tone)
-    _labels(figure, lines, inside, tone)
+    for spot in named:
+        mark = {"color": colors.get(spot.scale, tone.text), "size": 12, "line": {"width": 1, "color": tone.text}}
+        _marks(figure, [spot], window, spot.label, "star", mark, legend=False)
+    cross = {"symbol": "x-thin", "size": 11, "line": {"width": 2, "color": tone.random}}
+    figures.add(figure, [0.0], [0.0], read=["random (0 % by definition)"], mode="markers", marker=cross)
+    _labels(figure, lines, named, window)
     if chosen is not None and window.holds(chosen.quality, chosen.diversity):
-        _price(figure, chosen, tone)
+        _price(figure, chosen)
     if here is not None:
         look = {"symbol": "circle-open-dot", "size": 15, "color": tone.best, "line": {"width": 2}}
-        figure.add_trace(
-            go.Scatter(
-                x=[here.quality],
-                y=[here.diversity],
-                mode="markers",
-                name="the current selection",
-                showlegend=True,
-                marker=look,
-                text=[_said(here, "current: ")],
-                **figures.HOVER,
-                **SHOWN,
-            )
-        )
+        _dots(figure, [here], "the current selection", mode="markers", marker=look, **SHOWN)
     return figure
 
 
-def _said(here: Here, before: str = "") -> str:
-    return figures.hover(
-        ("", f"{before}{here.name}"),
-        ("quality", words.percent(here.quality, 1)),
-        ("diversity", words.percent(here.diversity, 1)),
-    )
+def _dots(figure: go.Figure, dots: Sequence[Here], name: str, **look: Any) -> None:
+    """Selections that are no stored runs, so a press on them opens nothing."""
+    read = [figures.hover(("", dot.name), *_shares(dot)) for dot in dots]
+    x, y = [dot.quality for dot in dots], [dot.diversity for dot in dots]
+    figures.add(figure, x, y, name, read, **look)
+    figure.data[-1].update(line={"color": palette.THEMED.random})
+
+
+def _shares(dot: Here | Spot) -> list[tuple[str, str]]:
+    return [("quality", words.percent(dot.quality, 1)), ("diversity", words.percent(dot.diversity, 1))]
 
 
 def styles(lines: Sequence[Line]) -> dict[str, tuple[str, str, str]]:
@@ -168,222 +124,113 @@ def styles(lines: Sequence[Line]) -> dict[str, tuple[str, str, str]]:
     return looks
 
 
-def _empty(window: Window, tone: Shades, height: int) -> go.Figure:
+def _empty(window: Window, height: int) -> go.Figure:
     ticks = [round(0.2 * k, 1) for k in range(-3, 8)]
     plain: dict[str, Any] = {
         "tickvals": ticks,
         "ticktext": [words.percent(tick) for tick in ticks],
         "zeroline": True,
-        "zerolinewidth": 1,
-        "zerolinecolor": tone.muted,
+        "zerolinecolor": palette.THEMED.muted,
         "constrain": "domain",
         "fixedrange": False,
     }
     across = figures.axis(QUALITY, range=[window.x0, window.x1], **plain)
-    up = figures.axis(DIVERSITY, range=[window.y0, window.y1], **plain)
-    up.update(scaleanchor="x", scaleratio=1, constraintoward="top")
+    up = figures.axis(DIVERSITY, range=[window.y0, window.y1], scaleanchor="x", constraintoward="top", **plain)
     figure = figures.figure(across, up, height=height)
-    modebar = {"bgcolor": "rgba(0,0,0,0)", "color": tone.random, "activecolor": tone.accent}
-    return figure.update_layout(dragmode="pan", clickmode="event+select", modebar=modebar)
+    return figure.update_layout(dragmode="pan", clickmode="event+select")
 
 
-def _curve(figure: go.Figure, line: Line, name: str, look: tuple[str, str, str], tone: Shades) -> None:
-    color, symbol, dash = look
-    if line.joined:
-        _, quality, diversity = zip(*line.means())
-        stroke = {"color": color, "width": 2, "dash": dash}
-        figure.add_trace(go.Scatter(x=quality, y=diversity, mode="lines", line=stroke, hoverinfo="skip"))
-    mark = {"color": color, "symbol": symbol, "size": 9, "line": {"width": 1, "color": tone.ground}}
-    title = figures.plain(name)
-    _marks(figure, line.spots, mark, [f"<b>{title}</b><br>{_hover(spot)}" for spot in line.spots], title)
-
-
-def _marks(figure: go.Figure, spots: Sequence[Spot], mark: Mapping, texts: Sequence[str], name: str = "") -> None:
-    """Marks that can be pressed; those with a name have an entry in the legend."""
-    if spots:
-        figure.add_trace(
-            go.Scatter(
-                x=[spot.quality for spot in spots],
-                y=[spot.diversity for spot in spots],
-                mode="markers",
-                customdata=[spot.run_id for spot in spots],
-                name=name,
-                showlegend=bool(name),
-                marker=mark,
-                text=texts,
-                **figures.HOVER,
-                **SHOWN,
-            )
-        )
-
-
-def _hover(spot: Spot) -> str:
-    text = f"λ {spot.lamb:g}<br>" if catalogue.estimator(spot.settings.estimator).guided else ""
-    text += f"quality {words.percent(spot.quality, 1)}"
-    if spot.raw_quality is not None:
-        text += f" (mean {words.value(spot.raw_quality)})"
-    text += f"<br>diversity {words.percent(spot.diversity, 1)}"
-    if spot.raw_diversity is not None:
-        text += f" (raw {words.value(spot.raw_diversity)})"
-    if spot.gap is not None:
-        text += f"<br>gap {words.percent(spot.gap, 2)}"
-    return text
-
-
-# -- points beyond the window ------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Far:
-    """What one arrow stands for: the runs, what they are called, and the value that is farthest off."""
-
-    arrow: Arrow
-    spots: Sequence[Spot]
-    label: str
-    value: str
-
-
-def _beyond(lines: Sequence[Line], named: Sequence[Spot], window: Window) -> list[Far]:
-    """Arrows where curves leave the window, then those of named points beyond it."""
-    found: list[Far] = []
-    for line in lines:
-        means, left = line.means(), []
-        road = [(quality, diversity) for _, quality, diversity in means] if line.joined else []
-        for arrow, beyond in exits(road, window):
-            there = sorted({means[place][0] for place in beyond})
-            spots = [spot for spot in line.spots if spot.lamb in there]
-            left += spots
-            label = f"λ {there[0]:g}" + (f" to {there[-1]:g}" if len(there) > 1 else "")
-            found.append(Far(arrow, spots, label, _farthest(spots, arrow, window)))
-        # a seed may lie beyond though the mean of its lambda does not
-        named = [*named, *(spot for spot in line.spots if spot not in left)]
-    for spot in named:
-        if (edge := edge_arrow(spot.quality, spot.diversity, window)) is not None:
-            label = spot.label if not catalogue.estimator(spot.settings.estimator).learns else f"λ {spot.lamb:g}"
-            found.append(Far(edge, [spot], label, _farthest([spot], edge, window)))
-    return found
-
-
-def _farthest(spots: Sequence[Spot], arrow: Arrow, window: Window) -> str:
-    """The value on the axis that ends at the arrow; short, since there is little room."""
-    upright = arrow.y <= window.y0 + 1e-9 or arrow.y >= window.y1 - 1e-9
-    farthest = max((spot.diversity if upright else spot.quality for spot in spots), key=abs)
-    return ("to " if len({spot.lamb for spot in spots}) > 1 else "") + words.percent(farthest)
-
-
-def _arrows(figure: go.Figure, far: Sequence[Far], window: Window, colors: Mapping[str, str], tone: Shades) -> None:
-    """At the edge, on with the curves; the runs can be pressed there. Arrows side by side have their words together."""
-    groups: list[list[Far]] = []
-    for end in far:
-        near = next((group for group in groups if _apart(group[0].arrow, end.arrow) < BESIDE), None)
-        groups.append([end]) if near is None else near.append(end)
-        figure.add_trace(
-            go.Scatter(
-                x=[end.arrow.x] * len(end.spots),
-                y=[end.arrow.y] * len(end.spots),
-                mode="markers",
-                customdata=[spot.run_id for spot in end.spots],
-                marker={"size": 14, "opacity": 0.01, "color": tone.text},
-                text=[f"<b>{figures.plain(end.label)}</b>, outside the picture<br>{_hover(s)}" for s in end.spots],
-                **figures.HOVER,
-            )
-        )
-    raised = 0
-    for group in groups:
-        said: dict[tuple[str, str], list[str]] = {}
-        for end in group:
-            said.setdefault((colors.get(end.spots[0].scale, tone.text), end.value), []).append(figures.plain(end.label))
-        text = "<br>".join(
-            f'<span style="color:{color}">●</span> {", ".join(labels)}: {value}'
-            for (color, value), labels in said.items()
-        )
-        drawn: list[Arrow] = []
-        for end in group:
-            if all(_apart(end.arrow, other) >= SAME_ARROW for other in drawn):
-                # words may be wider than what is between two groups, so those of the second stand higher
-                tail = 20 if drawn else 20 + 16 * raised
-                _arrow(figure, end, "" if drawn else text, tail, window, colors, tone)
-                drawn.append(end.arrow)
-        raised += len(said)
-
-
-def _arrow(
-    figure: go.Figure, end: Far, text: str, tail: int, window: Window, colors: Mapping[str, str], tone: Shades
+def _marks(
+    figure: go.Figure,
+    spots: Sequence[Spot],
+    window: Window,
+    name: str,
+    symbol: str,
+    mark: dict[str, Any],
+    legend: bool = True,
 ) -> None:
-    """An arrow of so many pixels, with words at its tail that lie inside the window."""
-    arrow, side = end.arrow, "right" if end.arrow.x > (window.x0 + window.x1) / 2 else "left"
-    figure.add_annotation(
-        x=arrow.x,
-        y=arrow.y,
-        ax=-tail * arrow.right,
-        ay=tail * arrow.up,
-        text=text,
-        showarrow=True,
-        arrowhead=2,
-        arrowwidth=2,
-        arrowcolor=colors.get(end.spots[0].scale, tone.text),
-        xanchor=side,
-        yanchor="bottom" if arrow.up < 0 else "top",
-        align=side,
-        font=figures.HALO,
+    """Marks that can be pressed; those of points beyond the window stand at its edge and point outwards."""
+    title = figures.plain(name)
+    places = [window.nearest(spot.quality, spot.diversity) for spot in spots]
+    figures.add(
+        figure,
+        [x for x, _ in places],
+        [y for _, y in places],
+        title if legend else "",
+        [f"<b>{title}</b><br>{_hover(spot)}" for spot in spots],
+        mode="markers",
+        customdata=[spot.run_id for spot in spots],
+        marker={**mark, "symbol": [_outwards(spot, window) or symbol for spot in spots]},
+        cliponaxis=False,
+        **SHOWN,
     )
 
 
-def _apart(first: Arrow, second: Arrow) -> float:
-    return math.dist((first.x, first.y), (second.x, second.y))
+def _outwards(spot: Spot, window: Window) -> str:
+    """The mark of a point beyond the window; empty for one inside."""
+    if spot.diversity < window.y0 or spot.diversity > window.y1:
+        return "triangle-down" if spot.diversity < window.y0 else "triangle-up"
+    return "" if window.holds(spot.quality, spot.diversity) else f"triangle-{'left' if spot.quality < 0 else 'right'}"
+
+
+def _hover(spot: Spot) -> str:
+    values = _shares(spot)
+    if spot.raw_quality is not None:
+        values.insert(1, ("mean score", words.value(spot.raw_quality)))
+    if spot.raw_diversity is not None:
+        values.append(("diversity, unscaled", words.value(spot.raw_diversity)))
+    if catalogue.estimator(spot.settings.estimator).guided:
+        values.insert(0, ("λ", f"{spot.lamb:g}"))
+    return figures.hover(*values, *([] if spot.gap is None else [("gap", words.percent(spot.gap, 2))]))
 
 
 # -- words -------------------------------------------------------------------------------------------------------------
 
 
-def _labels(figure: go.Figure, lines: Sequence[Line], inside: Sequence[Spot], tone: Shades) -> None:
+def _labels(figure: go.Figure, lines: Sequence[Line], named: Sequence[Spot], window: Window) -> None:
     """Words at the points: random, then named ones, then λ 0.5 and 0 of each curve, then all that have room."""
+    said = [(0.0, 0.0, "random")]
     # a random draw lies beside the cross that says so
-    said = [(0.0, 0.0, "random", "bottom right")]
-    for spot in inside:
-        if spot.settings.estimator != "random":
-            # towards the middle, where there is room
-            side = "middle left" if spot.quality > 0.5 else "middle right"
-            said.append((spot.quality, spot.diversity, spot.label, side))
+    said += [(spot.quality, spot.diversity, spot.label) for spot in named if spot.settings.estimator != "random"]
     for line in lines:
         means = sorted(line.means(), key=lambda point: (point[0] != 0.5, point[0] != 0.0))
-        said += [(quality, diversity, f"λ {lamb:g}", "top right") for lamb, quality, diversity in means]
-    said = [said[place] for place in spaced([(x, y) for x, y, _, _ in said], APART)]
-    x, y, texts, sides = zip(*said)
-    figure.add_trace(
-        go.Scatter(
-            x=x,
-            y=y,
-            mode="text",
-            # an em space off the mark, which may have a ring
-            text=[f"\u2003{figures.plain(text)}\u2003" for text in texts],
-            textposition=sides,
-            textfont=figures.HALO,
-            hoverinfo="skip",
-        )
+        said += [(x, y, f"λ {lamb:g}") for lamb, x, y in means]
+    said = [each for each in said if window.holds(*each[:2])]
+    said = [said[place] for place in spaced([(x, y) for x, y, _ in said], APART)] + _beyond(lines, named, window)
+    figures.add(
+        figure,
+        [x for x, _, _ in said],
+        [y for _, y, _ in said],
+        mode="text",
+        # an em space off the mark, which may have a ring
+        text=["<br>".join(f"\u2003{line}\u2003" for line in figures.plain(text).split("\n")) for _, _, text in said],
+        # towards the middle, where there is room
+        textposition=["top left" if x > 0.5 and len(text) > 6 else "top right" for x, _, text in said],
+        textfont=figures.HALO,
+        cliponaxis=False,
     )
 
 
-def _price(figure: go.Figure, spot: Spot, tone: Shades) -> None:
+def _beyond(lines: Sequence[Line], named: Sequence[Spot], window: Window) -> list[tuple[float, float, str]]:
+    """Points beyond the window with their values, each a line higher than the one before, since words are wide."""
+    groups = [[spot for spot in line.spots if _outwards(spot, window)] for line in lines]
+    groups += [[spot] for spot in named if _outwards(spot, window)]
+    said: list[tuple[float, float, str]] = []
+    for spots in filter(None, groups):
+        upright = not window.y0 <= spots[0].diversity <= window.y1
+        value = words.percent(max((spot.diversity if upright else spot.quality for spot in spots), key=abs))
+        least, most = (f"{spot.lamb:g}" for spot in (spots[0], spots[-1]))
+        label = spots[0].label if spots[0] in named else f"λ {least}" + (f" to {most}" if least != most else "")
+        place = window.nearest(spots[0].quality, spots[0].diversity)
+        said.append((*place, f"{label}: {value}" + "\n" * (len(said) + 1)))
+    return said
+
+
+def _price(figure: go.Figure, spot: Spot) -> None:
+    text = palette.THEMED.text
     if spot.priced:
-        (x1, y1), (x2, y2) = tangent(spot.quality, spot.diversity, spot.lamb, REACH)
-        figure.add_trace(
-            go.Scatter(
-                x=[x1, x2],
-                y=[y1, y2],
-                mode="lines",
-                hoverinfo="skip",
-                name="tangent at the point",
-                showlegend=True,
-                line={"color": tone.text, "width": 1.5, "dash": "dot"},
-            )
-        )
-    figure.add_trace(
-        go.Scatter(
-            x=[spot.quality],
-            y=[spot.diversity],
-            mode="markers",
-            hoverinfo="skip",
-            marker={"symbol": "circle-open", "size": 19, "color": tone.text, "line": {"width": 2.5}},
-        )
-    )
+        x, y = zip(*tangent(spot.quality, spot.diversity, spot.lamb, REACH))
+        dotted = {"color": text, "width": 1.5, "dash": "dot"}
+        figures.add(figure, x, y, "tangent at the point", mode="lines", line=dotted)
+    ring = {"symbol": "circle-open", "size": 19, "color": text, "line": {"width": 2.5}}
+    figures.add(figure, [spot.quality], [spot.diversity], mode="markers", marker=ring)

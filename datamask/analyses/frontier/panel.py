@@ -312,7 +312,7 @@ def _notes(lines: Sequence[Line], named: Sequence[Spot], line: Line | None) -> l
             proof = f"the bounds of {len(line.planes)} runs prove"
         notes.append(f"Gray: no selection lies here, as {proof}.")
     if any(min(spot.quality, spot.diversity) < -0.2 for other in lines for spot in other.spots):
-        notes.append("Arrows give points outside the picture.")
+        notes.append("Triangles: points outside the picture.")
     hull = dict.fromkeys(other.settings.objective for other in lines if tables.hull_only(other.settings.objective))
     if hull:
         notes.append(

@@ -57,10 +57,10 @@ def over_levels(table: pd.DataFrame, title: str) -> go.Figure:
     for symbol, lift, points in zip(("circle", "diamond"), (-0.14, 0.14), _terms(table)):
         points = points.assign(row=[levels.index(name) + lift for name in points["level"]])
         near = points.assign(**{name: points[name].clip(lower=least) for name in ("at", "low", "high")})
-        _trace(drawn, near, title, x="at", y="row", mode="markers", marker={"symbol": symbol}, cliponaxis=False)
-        for row in figures.records(points[points["share"] < least]):
-            color = drawn.data[-1].marker.color
-            figures.write(drawn, f"◂ {words.percent(row.share / 100)}", least, row.row, color=color, right=9)
+        # what lies beyond stands at the edge with its value
+        text = [f"◂ {words.percent(share / 100)}" if share < least else "" for share in points["share"]]
+        look = {"mode": "markers+text", "text": text, "textposition": "middle right", "marker": {"symbol": symbol}}
+        _trace(drawn, near, title, x="at", y="row", textfont=figures.LETTERS, cliponaxis=False, **look)
     return drawn
 
 
@@ -86,9 +86,9 @@ def _trace(drawn: go.Figure, points: pd.DataFrame, title: str, *, x: str, y: str
         )
         for row in figures.records(points)
     ]
-    trace = go.Scatter(x=points[x], y=points[y], name=term, showlegend=True, text=read, **figures.HOVER, **look)
-    trace.update(line={"color": color}, marker={"color": color, "size": 9})
-    drawn.add_trace(trace.update({"error_y" if y == "share" else "error_x": bar}))
+    figures.add(drawn, points[x], points[y], term, read, **look)
+    drawn.data[-1].update({"line": {"color": color}, "marker": {"color": color, "size": 9}})
+    drawn.data[-1].update({"error_y" if y == "share" else "error_x": bar})
 
 
 def over_time(table: pd.DataFrame, title: str) -> go.Figure:
@@ -108,27 +108,20 @@ def over_time(table: pd.DataFrame, title: str) -> go.Figure:
         figures.band(drawn, points["seconds"], points["low"], points["high"], palette.themed(place))
     for place, (name, points) in enumerate(levels):
         color = palette.themed(place)
-        drawn.add_trace(
-            go.Scatter(
-                x=points["seconds"],
-                y=points["mean"],
-                mode="lines+markers" if len(points) == 1 else "lines",
-                name=figures.plain(name),
-                showlegend=True,
-                marker={"color": color, "size": 8},
-                line={"color": color, "width": 2.2, "dash": figures.DASHES[place % len(figures.DASHES)]},
-                text=[
-                    figures.hover(
-                        (title, name),
-                        ("seconds", f"{row.seconds:.2f}"),
-                        ("mean", f"{row.mean:.4f}"),
-                        ("worst seed", f"{row.low:.4f}"),
-                        ("best seed", f"{row.high:.4f}"),
-                        ("seeds", row.n),
-                    )
-                    for row in figures.records(points)
-                ],
-                **figures.HOVER,
+        read = [
+            figures.hover(
+                (title, name),
+                ("seconds", f"{row.seconds:.2f}"),
+                ("mean", f"{row.mean:.4f}"),
+                ("worst to best seed", f"{row.low:.4f} to {row.high:.4f}"),
+                ("seeds", row.n),
             )
-        )
+            for row in figures.records(points)
+        ]
+        look = {
+            "mode": "lines+markers" if len(points) == 1 else "lines",
+            "marker": {"color": color, "size": 8},
+            "line": {"color": color, "width": 2.2, "dash": figures.DASHES[place % len(figures.DASHES)]},
+        }
+        figures.add(drawn, points["seconds"], points["mean"], figures.plain(name), read, **look)
     return drawn

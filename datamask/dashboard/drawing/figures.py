@@ -1,7 +1,7 @@
 """What the Plotly figures of the pages share: ground and axes, bands, lines across, words, hover texts.
 
 These figures stand still: nothing in them is dragged or zoomed, and the wheel scrolls the page. Their legend names the
-traces with ``showlegend``, which no trace has by itself. Plotly reads marks such as ``<b>`` in all text, so whatever
+traces that have a name. Plotly reads marks such as ``<b>`` in all text, so whatever
 letters come from a corpus or a run pass `plain`, `cut` or `hover`.
 """
 
@@ -46,7 +46,6 @@ def figure(
     """
     return go.Figure(
         layout={
-            "template": {"data": {"scatter": [{"showlegend": False}], "bar": [{"showlegend": False}]}},
             "height": height,
             "font": LETTERS,
             "margin": {"l": 4, "r": 10, "t": 6, "b": 4, "pad": 0, **(margin or {})},
@@ -63,6 +62,7 @@ def figure(
                 "y": 1.0,
                 "x": 0,
                 "font": LETTERS,
+                "title": {"font": LETTERS, "side": "left"},
                 "itemclick": False,
                 "itemdoubleclick": False,
             },
@@ -129,6 +129,10 @@ def log_ticks(low: float, high: float, most: int) -> list[float]:
     return ticks[:: -(-len(ticks) // most)]
 
 
+SEAM: dict[str, Any] = {"color": palette.THEMED.ground, "width": 1}
+"""The line around bars that stand side by side."""
+
+
 def records(table: pd.DataFrame) -> list[Any]:
     """The rows of a table, their cells as attributes."""
     return list(table.itertuples())
@@ -155,23 +159,33 @@ def hover(*lines: tuple[str, object]) -> str:
     return "<br>".join(f"{plain(name)}: {plain(value)}" if name else f"<b>{plain(value)}</b>" for name, value in lines)
 
 
-HOVER: dict[str, Any] = {"hovertemplate": "%{text}<extra></extra>"}
-"""Of a trace whose ``text`` has what `hover` made."""
+def add(
+    drawn: go.Figure,
+    x: Sequence | np.ndarray | pd.Series,
+    y: Sequence | np.ndarray | pd.Series,
+    name: str = "",
+    read: Sequence[str] | None = None,
+    kind: Any = go.Scatter,
+    **look: Any,
+) -> None:
+    """Draw marks, a line or bars.
 
-BAR_HOVER: dict[str, Any] = {"hovertemplate": "%{hovertext}<extra></extra>"}
-"""Of bars whose ``hovertext`` has it: their ``text`` would be written on them."""
+    Args:
+        name: in the legend, as it is, so `plain` or `cut` where it is a user's; "": no entry.
+        read: what the pointer reads at each, of `hover`; None: it passes through.
+        kind: of Plotly's traces. look: whatever else it takes.
+    """
+    told = (
+        {"hoverinfo": "skip"} if read is None else {"hovertext": read, "hovertemplate": "%{hovertext}<extra></extra>"}
+    )
+    drawn.add_trace(kind(x=x, y=y, name=name, showlegend=bool(name), **told, **look))
 
 
 def area(
-    drawn: go.Figure, x: Sequence[float] | np.ndarray, y: Sequence[float] | np.ndarray, color: str, **look: Any
+    drawn: go.Figure, x: Sequence[float] | np.ndarray, y: Sequence[float] | np.ndarray, color: str, name: str = ""
 ) -> None:
     """A filled outline without a border, which the pointer and the eye pass through."""
-    line = {"width": 0}
-    drawn.add_trace(
-        go.Scatter(
-            x=x, y=y, mode="lines", line=line, fill="toself", fillcolor=color, opacity=0.2, hoverinfo="skip", **look
-        )
-    )
+    add(drawn, x, y, name, mode="lines", line={"width": 0}, fill="toself", fillcolor=color, opacity=0.2)
 
 
 def band(drawn: go.Figure, x: pd.Series, low: pd.Series, high: pd.Series, color: str) -> None:
@@ -245,11 +259,6 @@ def write(
 
 HALO: dict[str, Any] = {**LETTERS, "shadow": ", ".join([f"0 0 2px {palette.THEMED.ground}"] * 4)}
 """A font with a halo of the page's own colour, so that lines may pass behind its letters."""
-
-
-def key_only(drawn: go.Figure, name: str, **look: Any) -> None:
-    """An entry of the key without a mark in the figure; its name as it is, so `plain` or `cut` where it is a user's."""
-    drawn.add_trace(go.Scatter(x=[None], y=[None], name=name, hoverinfo="skip", showlegend=True, **look))
 
 
 def write_below(drawn: go.Figure, title: str) -> None:

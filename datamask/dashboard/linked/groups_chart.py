@@ -45,37 +45,37 @@ def heat_map(heat: Heat, *, height: int = 330) -> go.Figure:
         height=height,
     )
     # bars, because the cells of a heat-map of Plotly's cannot be pressed
-    drawn.add_trace(
-        go.Bar(
-            x=table["crowding"],
-            base=table["quality"] - 0.5,
-            y=[1.0] * len(table),
-            width=1.0,
-            marker={
-                "color": 100 * table["share"],
-                "cmin": 0,
-                "cmax": 100 * top,
-                "colorscale": list(zip((0.0, heat.ratio / top, 1.0), palette.THEMED_SHARES, strict=True)),
-                "colorbar": {
-                    "title": {"text": "selected"},
-                    "thickness": 14,
-                    "len": 0.8,
-                    "outlinewidth": 0,
-                    "nticks": 6,
-                    **figures.PERCENT,
-                },
-                "line": {"color": tone.ground, "width": 2},
+    figures.add(
+        drawn,
+        table["crowding"],
+        [1.0] * len(table),
+        "",
+        _hover(heat),
+        go.Bar,
+        base=table["quality"] - 0.5,
+        width=1.0,
+        marker={
+            "color": 100 * table["share"],
+            "cmin": 0,
+            "cmax": 100 * top,
+            "colorscale": list(zip((0.0, heat.ratio / top, 1.0), palette.THEMED_SHARES, strict=True)),
+            "colorbar": {
+                "title": {"text": "selected"},
+                "thickness": 14,
+                "len": 0.8,
+                "outlinewidth": 0,
+                "nticks": 6,
+                **figures.PERCENT,
             },
-            text=[words.percent(share) for share in table["share"]],
-            textposition="inside",
-            insidetextanchor="middle",
-            textangle=0,
-            hovertext=_hover(heat),
-            **figures.BAR_HOVER,
-            # what is pressed opens its texts; nothing turns pale
-            selected={"marker": {"opacity": 1}},
-            unselected={"marker": {"opacity": 1}},
-        )
+            "line": {"color": tone.ground, "width": 2},
+        },
+        text=[words.percent(share) for share in table["share"]],
+        textposition="inside",
+        insidetextanchor="middle",
+        textangle=0,
+        # what is pressed opens its texts; nothing turns pale
+        selected={"marker": {"opacity": 1}},
+        unselected={"marker": {"opacity": 1}},
     )
     drawn.update_layout(clickmode="event+select")
     return drawn
