@@ -49,7 +49,7 @@ from benchmarks.evidence_corpora import (
 )
 from benchmarks.evidence_results import COPIES, PROXIES, RANDOM, RESULTS, methods_of
 from datamask import catalogue, learning
-from datamask.analyses.ablation.compute.kept import Kept
+from datamask.analyses.ablation.compute.kept import StudyCache
 from datamask.analyses.ablation.compute.proxy_models import BigramProxy, ProxyModel, TransformerProxy, cut
 from datamask.analyses.ablation.compute.transformer import SMALL, Size, read_bytes
 from datamask.config import SelectionConfig
@@ -276,7 +276,7 @@ class Study:
         rows = self.selections(setting, cell, [name for name in cell.methods if name != RANDOM])
         rows[RANDOM] = random_draws(setting, len(next(iter(rows.values()))), seed)[0][0]
         texts = pa.chunked_array(setting.corpus.metadata["text"].cast(pa.large_string()).chunks)
-        kept = Kept(self.work / "cache", setting.corpus.fingerprint, "evidence-")
+        kept = StudyCache(self.work / "cache", setting.corpus.fingerprint, "evidence-")
         proxy = TransformerProxy(read_bytes(texts, setting.words.cut), torch.device("cpu"), self.size, kept)
         targets = {name: first_bytes(proxy, of) for name, of in setting.targets.items()}
         budget = min(BYTES, *(int(proxy.lengths[of].sum()) for of in rows.values()))

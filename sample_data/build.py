@@ -41,7 +41,7 @@ from datamask.corpus.embedders.contract import METADATA_KEY, Embedder, metadata_
 from datamask.corpus.embedders.model2vec import Model2Vec  # noqa: E402
 from datamask.corpus.preparation import feature_array  # noqa: E402
 from datamask.files import replacing_folder, write_text  # noqa: E402
-from datamask.work.stored import StoredResult  # noqa: E402
+from datamask.work.kept import Kept  # noqa: E402
 from sample_data.docstrings import collect, is_public, python_files  # noqa: E402
 from sample_data.notice import notice, versions  # noqa: E402
 from sample_data.uses import Uses, count_uses  # noqa: E402
@@ -174,7 +174,7 @@ def _solve(corpus: Corpus, cache_dir: Path) -> None:
         raise SystemExit(f"λ was not solved: {session.error}")
 
 
-def results(corpus: Corpus, cache_dir: Path) -> list[StoredResult[Any]]:
+def results(corpus: Corpus, cache_dir: Path) -> list[Kept[Any]]:
     """Describe the results in the cache that travel with the corpus."""
     from datamask.corpus.projections import DEFAULT
     from datamask.corpus.projections.layouts import stored_layout

@@ -94,7 +94,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "repeat_counts": {"errors", "catalogue", "config"},
     "work": {"errors", "polling", "memory", "process", "endings", "files"},
     "objectives": BOTTOM,
-    "learning": BOTTOM | {"objectives"},
+    "learning": BOTTOM | WORK | {"objectives"},
     "testing": BOTTOM | {"objectives"},
     "corpus.readers": BOTTOM,
     "corpus": BOTTOM | WORK | READERS,

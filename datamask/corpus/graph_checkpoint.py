@@ -18,8 +18,8 @@ import numpy as np
 from datamask.corpus.threads import in_threads, thread_count
 from datamask.errors import Stopped
 from datamask.work.context import UNWATCHED, Work
+from datamask.work.kept import Kept
 from datamask.work.result_file import Content, Entry, require
-from datamask.work.stored import StoredResult
 
 KEEP_SECONDS = 10.0
 """Between two savings; more where saving takes long, so that it costs at most a twentieth of the time."""
@@ -81,9 +81,9 @@ class GraphCheckpoint:
         self._stored.drop()
 
 
-def stored_lists(fingerprint: str, cache_dir: str | os.PathLike[str] | None) -> StoredResult[tuple[NeighborLists, str]]:
+def stored_lists(fingerprint: str, cache_dir: str | os.PathLike[str] | None) -> Kept[tuple[NeighborLists, str]]:
     """Describe a corpus's half-built lists in the cache, and their plan."""
-    return StoredResult(
+    return Kept(
         cache_dir,
         Entry(fingerprint, "neighbors-unfinished", 1),
         read=_checked_lists,

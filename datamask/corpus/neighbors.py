@@ -26,9 +26,9 @@ from datamask.errors import OptionError, Stopped
 from datamask.measured import GraphFacts
 from datamask.polling import Poll, no_poll
 from datamask.work.context import UNWATCHED, Work
+from datamask.work.kept import Kept
 from datamask.work.ledger import ledger
 from datamask.work.result_file import Content, Entry, Implausible, require
-from datamask.work.stored import StoredResult
 
 EXACT_UP_TO = 200_000
 """Rows up to which ``auto`` compares all pairs on a CPU: some two minutes on two cores at 384 dimensions."""
@@ -302,7 +302,7 @@ def neighbors_for(
 
     Of several callers, threads or processes, one builds and the others wait for it. A build that was stopped or killed
     is gone on with. An exact graph serves whatever is asked for; an approximate one that is found where an exact one is
-    asked for is replaced. What is kept is checked (`datamask.work.stored`, and cosines on random rows).
+    asked for is replaced. What is kept is checked (`datamask.work.kept`, and cosines on random rows).
 
     Args:
         search: ``auto``, ``exact`` or ``approximate``; see `search_for` and `build_neighbors`.
@@ -352,9 +352,9 @@ def _serves(graph: NeighborGraph, k: int, search: str) -> bool:
     return graph.k >= k and (graph.exact or search == "approximate")
 
 
-def stored_graph(corpus: Corpus, cache_dir: str | os.PathLike[str] | None) -> StoredResult[NeighborGraph]:
+def stored_graph(corpus: Corpus, cache_dir: str | os.PathLike[str] | None) -> Kept[NeighborGraph]:
     """Describe the graph of a corpus in the cache."""
-    return StoredResult(
+    return Kept(
         cache_dir,
         Entry(corpus.fingerprint, "neighbors", GRAPH_VERSION),
         read=lambda content: _checked_graph(content, corpus.features),

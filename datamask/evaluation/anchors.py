@@ -47,8 +47,8 @@ from datamask.objectives.disf_fixed import DiSFFixed
 from datamask.objectives.joint import Joint, Scale, Term
 from datamask.options.amounts import tokens_text
 from datamask.polling import Poll, no_poll
+from datamask.work.kept import Kept
 from datamask.work.result_file import Content, Entry, require
-from datamask.work.stored import StoredResult
 
 FOUND_GAP = 1e-6
 """A subset of the dual is the best end where its bound is within this share of that distance: no search can find one
@@ -121,16 +121,14 @@ class Ends(NamedTuple):
     proof: Mapping[str, np.ndarray]
 
 
-def stored_ends(
-    pool: Pool, name: str, size: int, poll: Poll = no_poll, budget: float | None = None
-) -> StoredResult[Ends]:
+def stored_ends(pool: Pool, name: str, size: int, poll: Poll = no_poll, budget: float | None = None) -> Kept[Ends]:
     """Describe an anchor in the cache; both ends of one on approximate lists are values of listed pairs."""
     function = pool.function(name, size, budget)
     problem = _alone(pool, function, size, budget)
     amount = size if budget is None else f"{tokens_text(budget)}-tokens"
     kept = f"-{pool.leading.axes.shape[1]}-components" if pool.on_components(name) else ""
     key = f"{cache_name(name)}-{amount}{kept}"
-    return StoredResult(
+    return Kept(
         pool.cache_dir,
         Entry(pool.space.fingerprint, "anchor", ANCHOR_VERSION, f"{key}-listed" if function.lower_bound else key),
         read=lambda content: _believed(content, pool, problem, poll),

@@ -4,14 +4,13 @@ Under a token budget greedy picks by gain per token (`cost_benefit`), and after 
 are worth least are freed and spent anew, as long as that helps.
 
 The lists are those of the objective, in memory, or others of the same rows that the caller has, for instance as maps of
-files. Where a search is (`Kept`) is a few arrays: one that begins with them ends in the same selection.
+files. Where a search is (`Progress`) is a few arrays: one that begins with them ends in the same selection.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Protocol
 
 import numpy as np
 import torch
@@ -27,6 +26,8 @@ from datamask.learning.problem import Problem
 from datamask.learning.trace import PointSchedule, Trace, TracePoint, marks, no_trace
 from datamask.objectives.facility import Facility
 from datamask.polling import Poll, no_poll
+from datamask.work.kept import Progress
+from datamask.work.result_file import Content
 
 FEWEST_SWAPS = 1 / 500
 """On approximate lists, swaps end after a pass over all rows that swapped a smaller share of the members. On 1,000,000
@@ -58,31 +59,9 @@ FREED, LEAST_FREED = 0.3, 0.01
 """Share of a token budget that is freed and spent anew, at first and at last."""
 
 
-State = Mapping[str, np.ndarray]
-"""Where a search is: the ``picks`` of greedy, or the ``member`` mask of swaps and their three numbers ``at``."""
-
-
-class Kept(Protocol):
-    """Who keeps where a search is."""
-
-    def found(self) -> State:
-        """Where an earlier attempt was; empty: nowhere."""
-
-    def keep(self, state: Callable[[], State]) -> None:
-        """Called between two polls."""
-
-
-class _Forgotten:
-    """Keeps nothing."""
-
-    def found(self) -> State:
-        return {}
-
-    def keep(self, state: Callable[[], State]) -> None:
-        pass
-
-
-FORGOTTEN = _Forgotten()
+FORGOTTEN: Progress[Content] = Progress()
+"""Nobody keeps where a search is. What is kept are the ``picks`` of greedy, or the ``member`` mask of swaps and their
+three numbers ``at``."""
 
 
 def medoids(
@@ -90,33 +69,33 @@ def medoids(
     poll: Poll = no_poll,
     trace: Trace = no_trace,
     lists: Lists | None = None,
-    kept: Kept = FORGOTTEN,
+    progress: Progress[Content] = FORGOTTEN,
     swapping: bool = True,
 ) -> Tensor:
     """Lazy greedy for facility plus quality, eager swaps, annealing: the direct solution, bool ``(n,)``.
 
     Args:
-        lists: of the rows; None: those of the objective. kept: keeps where it is. swapping: whether there are swaps.
+        lists: of the rows; None: those of the objective. progress: of the search. swapping: whether there are swaps.
     """
     known, budget = _Known(problem, lists), problem.budget
     poll()
-    before = kept.found()
+    before = (progress.found() or Content()).arrays
     # greedy goes on from what must be in anyway
     fixed = problem.pinned.cpu().numpy().nonzero()[0]
     if "member" in before:
-        member = before["member"].view(bool).copy()
+        member = before["member"].copy()
     elif budget is not None:
         member = known.spending(budget.most - budget.fixed, _lengths(problem, budget), fixed, poll)
         trace(TracePoint({"picks": int(member.sum())}, torch.from_numpy(member.copy()).to(problem.joint.device)))
     else:
-        order = known.picks(problem.size, before.get("picks", fixed), poll, kept)
+        order = known.picks(problem.size, before.get("picks", fixed), poll, progress)
         picks = torch.from_numpy(order).to(problem.joint.device)
         _trace_picks(picks, problem.pinned, trace)
         # under rules: the best allowed cut of the greedy order, for the swaps to mend
         member = _best_allowed(problem, picks).cpu().numpy()
     if not swapping:
         return torch.from_numpy(member).to(problem.joint.device)
-    swapped = _swapped(problem, known, member, poll, trace, kept, before.get("at"))
+    swapped = _swapped(problem, known, member, poll, trace, progress, before.get("at"))
     swapped = _annealed(problem, known, swapped, poll, trace)
     return swapped if budget is None else _refilled(problem, budget, known, swapped, poll, trace)
 
@@ -137,11 +116,11 @@ class _Known:
         self.place = np.empty_like(self.visit)
         self.place[self.visit] = np.arange(len(self.visit))
 
-    def picks(self, size: int, fixed: np.ndarray, poll: Poll, kept: Kept) -> np.ndarray:
+    def picks(self, size: int, fixed: np.ndarray, poll: Poll, progress: Progress[Content]) -> np.ndarray:
         """The picks of lazy greedy, int64, in order; fewer than `size` if it ran out of candidates."""
 
         def told(solver: LazyGreedy) -> None:
-            kept.keep(lambda: {"picks": solver.picks[: solver.done]})
+            progress.keep(lambda: Content(arrays={"picks": solver.picks[: solver.done]}))
 
         best = self.lists.uncovered()
         return greedy(*self.lists.reverse, self.bonus, size, self.place, poll, fixed, best, told)
@@ -258,7 +237,7 @@ def _swapped(
     member: np.ndarray,
     poll: Poll,
     trace: Trace = no_trace,
-    kept: Kept = FORGOTTEN,
+    progress: Progress[Content] = FORGOTTEN,
     at: np.ndarray | None = None,
     temperatures: Sequence[float] = (),
     seed: int = 0,
@@ -285,12 +264,8 @@ def _swapped(
         before = member.copy()
         log = search.advance()
         if not search.finished:  # position, quiet and in_pass do not say that it is
-            kept.keep(
-                lambda: {
-                    "member": member.view(np.uint8),
-                    "at": np.array([search.position, search.quiet, search.in_pass]),
-                }
-            )
+            at = np.array([search.position, search.quiet, search.in_pass])
+            progress.keep(lambda: Content(arrays={"member": member, "at": at}))  # noqa: B023 - called at once
         # several points of one call: small corpora are done within it
         last = 0
         for count in marks(len(log)):

@@ -16,7 +16,7 @@ The shards are read once, into raw files that every later pass reads in their pl
 | `facility_values` | what the lists hold, and what cannot be weighed on them |
 | `listed` | greedy, swaps and bound on the lists of all rows, mapped from disk |
 | `cells` | its blocks of neighbouring cells: which phases of tasks there are, and in which order |
-| `tasks`, `array_file` | what tasks share: each writes one file, once, under a name that says what made it |
+| `tasks` | what tasks share: each makes one part of `work.kept.Parts`, once |
 | `partition`, `neighbour_lists` | tasks: rows into blocks; the nearest rows of each row, across blocks |
 | `sampled_rows` | tasks: what the lists leave out and how near the members are, on uniform samples |
 | `engines` | who does tasks |

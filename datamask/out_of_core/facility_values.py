@@ -7,9 +7,9 @@ from datamask.corpus.neighbors import RECALL_ROWS
 from datamask.corpus.sampling import DRAWS
 from datamask.errors import InputError
 from datamask.measured import Anchor, GraphFacts
-from datamask.out_of_core.array_file import ArrayFile
 from datamask.out_of_core.cells import CellBlocks
 from datamask.out_of_core.engines.contract import Engine
+from datamask.out_of_core.tasks import do
 from datamask.work.context import UNWATCHED, Work
 
 
@@ -20,17 +20,17 @@ def recall(cells: CellBlocks, engine: Engine, work: Work = UNWATCHED) -> float:
     phase = cells.phase(
         "sampled_rows:recall",
         1,
-        atlas=cells.atlas.name,
+        atlas=cells.atlas.word,
         blocks=cells.blocks,
-        lists=cells.lists.name,
-        nearest=nearest.name,
-        sample=sample.name,
+        lists=cells.lists.word,
+        nearest=nearest.word,
+        sample=sample.word,
     )
     if not phase.whole:
         for each in (sample, nearest, phase):
-            each.done(engine, work)
+            do(each, engine, work)
         nearest.remove()
-    return float(ArrayFile(phase.path(0)).facts["recall"])
+    return float(phase[0].value["recall"])
 
 
 def graph_facts(cells: CellBlocks, listed: int, recall: float) -> GraphFacts:

@@ -62,7 +62,7 @@ def probes(argument: Argument) -> Made:
 
 def looked_into(argument: Argument) -> int | None:
     """How many cells each row looks into; None: all pairs are compared."""
-    count: int | None = opened(argument, "needed", 0).facts["cells"]
+    count: int | None = opened(argument, "needed", 0).value["cells"]
     return count
 
 
@@ -127,7 +127,7 @@ def descended(argument: Argument) -> Made:
         improve(rows, near, ties, int(part_starts[argument["number"]]) + low, indices, similarities, room)
         for each, better in zip(arrays.values(), (indices, similarities)):
             each[low : low + TASK_ROWS, 1:] = better
-    return arrays, own.facts
+    return arrays, own.value
 
 
 @task
@@ -142,5 +142,5 @@ def lists(argument: Argument) -> Made:
     listed = np.concatenate([none.astype(np.int32), *(each["positions"] for each in parts)])
     near = np.concatenate([none.astype(np.float32), *(each["similarities"] for each in parts)])
     crossing = int(((listed < first_own) | (listed >= behind)).sum())
-    entries = sum(int(each.facts["entries"]) for each in parts)
+    entries = sum(int(each.value["entries"]) for each in parts)
     return {"positions": listed, "similarities": near}, {"entries": entries, "crossing": crossing}

@@ -17,16 +17,17 @@ from typing import Any
 import numpy as np
 
 from datamask.corpus.threads import one_blas_thread
-from datamask.out_of_core.array_file import ArrayFile, write_arrays
 from datamask.out_of_core.engines.contract import Engine
 from datamask.out_of_core.scratch import ROWS_READ, Scratch, Shuffled, scratch_of
-from datamask.out_of_core.tasks import Argument, Made, Phase, file_of, opened, task
+from datamask.out_of_core.tasks import Argument, Made, do, opened, parts_of, task
 from datamask.polling import Poll
 from datamask.recipes.batches import Judged
 from datamask.recipes.passes import Aim, Batch, Batches, Pass, pass_of, summed
 from datamask.recipes.recipe import ScoreRule
 from datamask.recipes.scoring import Scorer
 from datamask.work.context import UNWATCHED, Work
+from datamask.work.kept import Parts
+from datamask.work.result_file import Content
 
 FOLDER = "passes"
 """Of the tasks' files, in the scratch."""
@@ -120,39 +121,37 @@ class Passes:
         if self._engine is None:
             return pass_of(self._feed, aim, what, work)
         total, folder = Pass.none(aim), self._scratch.folder / FOLDER
-        phase = self._phase(folder, aim)
+        parts = self._parts(folder, aim)
 
         def take(number: int) -> None:
-            file = ArrayFile(phase.path(number))
+            file = parts[number]
             low, high = self._feed.range_of(number)
             self.scores[low:high] = file["scores_of_rows"]
             total.join(_read(aim, file))
-            phase.path(number).unlink()
+            parts.at(number).drop()
 
-        phase.done(self._engine, work, f"{what} {aim.rows:,} rows in parts", take)
+        do(parts, self._engine, work, f"{what} {aim.rows:,} rows in parts", take)
         # calls that were lost and done twice may have left a file
         shutil.rmtree(folder, ignore_errors=True)
         return total
 
-    def _phase(self, folder: Path, aim: Aim) -> Phase:
+    def _parts(self, folder: Path, aim: Aim) -> Parts:
         """The calls of a pass; the rule is written for them."""
         numbers, arrays = aim.rule.parts()
         if self._free is not None:
             arrays["free"] = np.packbits(self._free)
-        digest = hashlib.blake2b(repr(numbers).encode(), digest_size=12)
-        for name, array in arrays.items():
-            digest.update(name.encode() + np.ascontiguousarray(array).tobytes())
-        rule = f"rule-{digest.hexdigest()}"
-        write_arrays(file_of(folder, rule, 0), arrays, numbers)
+        digests = {name: hashlib.blake2b(array.tobytes()).hexdigest() for name, array in arrays.items()}
+        rule = parts_of("rule", 1, folder, {"numbers": numbers, "arrays": digests})
+        rule.at(0).keep(Content(numbers, arrays))
         settings = {
             "scratch": self._scratch.digest,
             "shuffled": isinstance(self._scratch, Shuffled),
             "block_rows": self._block_rows,
-            "rule": rule,
+            "rule": rule.word,
             "expected": aim.expected,
             "sd": aim.sd,
         }
-        return Phase("datamask.out_of_core.scratch_passes:part", self._feed.tasks, folder, settings)
+        return parts_of("scratch_passes:part", self._feed.tasks, folder, settings)
 
 
 @task
@@ -162,11 +161,11 @@ def part(argument: Argument) -> Made:
     if argument["shuffled"]:
         scratch = Shuffled(scratch)
     file, number = opened(argument, "rule", 0), argument["number"]
-    arrays: dict[str, Any] = {name: np.array(file[name]) for name in file.names}
+    arrays: dict[str, Any] = {name: np.array(array) for name, array in file.arrays.items()}
     free = arrays.pop("free", None)
     if free is not None:
         free = np.unpackbits(free, count=scratch.rows).view(bool)
-    rule = ScoreRule(**file.facts, **arrays)
+    rule = ScoreRule(**file.value, **arrays)
     aim = Aim(rule, argument["expected"], argument["sd"], scratch.dim, scratch.rows)
     low, high = ScratchFeed(scratch, argument["block_rows"], np.empty(0)).range_of(number)
     scores = np.empty(high - low)
@@ -176,9 +175,9 @@ def part(argument: Argument) -> Made:
     return {"scores_of_rows": scores, **one_pass.arrays()}, {"rows": one_pass.rows, "in_band": one_pass.in_band}
 
 
-def _read(aim: Aim, file: ArrayFile) -> Pass:
+def _read(aim: Aim, file: Content) -> Pass:
     """The sums that a task left."""
-    arrays: dict[str, Any] = {name: file[name] for name in file.names}
+    arrays: dict[str, Any] = dict(file.arrays)
     del arrays["scores_of_rows"]
     arrays["near"] = [arrays["near"]] if "near" in arrays else []
-    return replace(Pass.none(aim), **arrays, **file.facts)
+    return replace(Pass.none(aim), **arrays, **file.value)

@@ -10,16 +10,16 @@ from pathlib import Path
 
 from datamask.ablation.result import VERSION, AblationResult
 from datamask.runs.formats import to_plain
+from datamask.work.kept import Kept
 from datamask.work.result_file import Content, Entry, require
-from datamask.work.stored import StoredResult
 
 _KEY = re.compile(r"[0-9a-f]{12}")
 
 
-def stored_result(cache_dir: str | Path | None, fingerprint: str, key: str) -> StoredResult[AblationResult]:
+def stored_result(cache_dir: str | Path | None, fingerprint: str, key: str) -> Kept[AblationResult]:
     """Describe the result of that key in the cache."""
     entry = Entry(fingerprint, "ablation", VERSION, key)
-    return StoredResult(
+    return Kept(
         cache_dir,
         entry,
         read=lambda content: _checked_result(content, entry),

@@ -17,8 +17,8 @@ import numpy as np
 
 from datamask.runs.formats import to_plain
 from datamask.runs.store import Run
+from datamask.work.kept import Kept
 from datamask.work.result_file import Content, Entry, require
-from datamask.work.stored import StoredResult
 
 VERSION = 1
 """Rises when the panel or the meaning of a stored value changes."""
@@ -27,7 +27,7 @@ BESIDE = ("random", "top-quality")
 """Selections of a scoreboard that are no runs."""
 
 
-def stored_board(runs: Sequence[Run], fingerprint: str, cache_dir: str | Path | None) -> StoredResult[dict[str, Any]]:
+def stored_board(runs: Sequence[Run], fingerprint: str, cache_dir: str | Path | None) -> Kept[dict[str, Any]]:
     """Describe the stored scoreboard of these runs, whatever their order, by run id (`datamask.evaluate`).
 
     While it is being measured, and after a stop, ``left`` names the measures that are not there yet.
@@ -38,8 +38,8 @@ def stored_board(runs: Sequence[Run], fingerprint: str, cache_dir: str | Path | 
 
 def _stored_board(
     key: str, names: Collection[str] | None, fingerprint: str, cache_dir: str | Path | None
-) -> StoredResult[dict[str, Any]]:
-    return StoredResult(
+) -> Kept[dict[str, Any]]:
+    return Kept(
         cache_dir,
         Entry(fingerprint, "board", VERSION, key),
         read=lambda content: _checked_board(content, names),
@@ -56,12 +56,10 @@ def read_boards(fingerprint: str, cache_dir: str | Path) -> list[dict[str, Any]]
     return [board for board in boards if board is not None]
 
 
-def stored_agreement(
-    run: Run, fingerprint: str, cache_dir: str | Path | None
-) -> StoredResult[tuple[np.ndarray, np.ndarray]]:
+def stored_agreement(run: Run, fingerprint: str, cache_dir: str | Path | None) -> Kept[tuple[np.ndarray, np.ndarray]]:
     """Describe a stored agreement: ``appeared, selected``, int32 ``(N,)``
     (`datamask.analyses.scoreboard.compute.agreement`)."""
-    return StoredResult(
+    return Kept(
         cache_dir,
         Entry(fingerprint, "agreement", VERSION, run.id),
         read=_checked_agreement,

@@ -1,6 +1,6 @@
 """Results that took long, kept on disk and found again: the one place that knows where they lie.
 
-`datamask.work.stored` is one of them: how it is found, computed, checked and kept.
+`datamask.work.kept` is one of them: how it is found, computed, checked and kept.
 
 *Layout.* ``<root>/<subject>/<name>-v<version>[-<key>].cache``; the root is ``<runs>/.kept``, the subject mostly the
 fingerprint of a corpus. `datamask.work.result_file` is the file.

@@ -1,13 +1,17 @@
 """One kept result as a file: its name, its bytes, and how it is read without believing it.
 
 One line of JSON (what it is: subject, name, version, key), the result's plain value as JSON, its arrays in numpy's
-format, and a SHA-256 over all of that. The digest is checked before anything is parsed.
+format, each at a multiple of `ALIGNED` bytes, and a SHA-256 over all of that. The digest is checked before anything is
+parsed, but for arrays that are read as maps: these take no memory that counts, since the system drops their pages when
+it needs room, and nothing of them is read before it is asked for.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import math
+import mmap
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -17,6 +21,8 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from datamask.files import FORMAT, open_regular
+
+ALIGNED = 64
 
 _DIGEST = 64
 _BEGINNING = f'{{"format": "{FORMAT}", "subject": '.encode()
@@ -37,12 +43,21 @@ class Entry:
     key: str = ""
 
 
+def digest_of(made_of: Any) -> str:
+    """A word for what a result is made of, JSON: the key of an `Entry`."""
+    return hashlib.blake2b(json.dumps(made_of, sort_keys=True).encode(), digest_size=12).hexdigest()
+
+
 @dataclass(frozen=True)
 class Content:
     """What a file holds: plain JSON values, and arrays by name."""
 
     value: dict[str, Any] = field(default_factory=dict)
     arrays: dict[str, np.ndarray] = field(default_factory=dict)
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        """One of the arrays."""
+        return self.arrays[name]
 
 
 class Implausible(ValueError):
@@ -79,6 +94,7 @@ def store(path: Path, entry: Entry, value: Mapping[str, Any], arrays: Mapping[st
         hashing.write(json.dumps(head).encode() + b"\n")
         hashing.write(text)
         for array in arrays.values():
+            hashing.write(bytes(-file.tell() % ALIGNED))
             np.lib.format.write_array(hashing, array, allow_pickle=False)
         file.write(hashing.digest.hexdigest().encode())
 
@@ -92,16 +108,38 @@ def is_result(path: Path) -> bool:
         return False
 
 
-def load(path: Path, entry: Entry) -> Content:
-    """What the file of an entry holds. Raises anything where that is not what was once kept under this name."""
+def load(path: Path, entry: Entry, mapped: bool = False) -> Content:
+    """What the file of an entry holds. Raises anything where that is not what was once kept under this name.
+
+    Args:
+        mapped: give the arrays as maps that cannot be written; of the file, its head and its length are checked.
+    """
     with open_regular(path) as file:
-        _check_digest(file)
+        if not mapped:
+            _check_digest(file)
         head = json.loads(file.readline())
         for name, expected in _head(entry).items():
             require(head[name] == expected, f"its {name} is {head[name]!r} instead of {expected!r}")
         value = json.loads(file.read(head["value"]))
         require(isinstance(value, dict), "its value is no JSON object")
-        return Content(value, {name: np.lib.format.read_array(file, allow_pickle=False) for name in head["arrays"]})
+        whole = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if mapped and head["arrays"] else None
+        arrays = {name: _array(file, whole) for name in head["arrays"]}
+        require(file.tell() + _DIGEST == os.fstat(file.fileno()).st_size, "it is cut short, or longer than it was")
+        return Content(value, arrays)
+
+
+def _array(file: BinaryIO, whole: mmap.mmap | None) -> np.ndarray:
+    """The array that begins next in the file, as a part of a map of the whole, if there is one."""
+    file.seek(-file.tell() % ALIGNED, os.SEEK_CUR)
+    if whole is None:
+        array: np.ndarray = np.lib.format.read_array(file, allow_pickle=False)
+        return array
+    require(np.lib.format.read_magic(file) == (1, 0), "an array is of another format")
+    shape, by_column, dtype = np.lib.format.read_array_header_1_0(file)
+    require(not dtype.hasobject, "an array holds objects")
+    at = file.tell()
+    file.seek(dtype.itemsize * math.prod(shape), os.SEEK_CUR)
+    return np.ndarray(shape, dtype, whole, at, order="F" if by_column else "C")
 
 
 def _check_digest(file: BinaryIO) -> None:

@@ -22,8 +22,8 @@ from datamask.runs.execute import execute
 from datamask.runs.store import RunStore
 from datamask.work.context import Work
 from datamask.work.job import ENDED, Job
+from datamask.work.kept import Kept
 from datamask.work.lanes import Priority, lane
-from datamask.work.stored import StoredResult
 from datamask.work.worker import worker
 from tests.contracts.long_work import KEPT, WORK, World
 from tests.making.runs import write_shard
@@ -220,13 +220,13 @@ from datamask.config import CorpusConfig
 from datamask.corpus import open_corpus
 import datamask.analyses.scoreboard.compute.boards  # before the fork, which copies what is loaded
 from datamask.runs.store import RunStore
-from datamask.work.stored import StoredResult
+from datamask.work.kept import Kept
 from tests.contracts.long_work import WORK, World
 
 torch.set_num_threads(1)
 config = CorpusConfig((sys.argv[1],))
 corpus = open_corpus(config)
-rename, keep, names, waited = Path.replace, StoredResult.keep, [], []
+rename, keep, names, waited = Path.replace, Kept.keep, [], []
 
 def half(path, target):
     if str(target).endswith(".cache") and not waited:
@@ -243,7 +243,7 @@ while words := os.read(0, 1000).decode().strip():
     name, root, run_id = words.split("|")
     child = os.fork()
     if child == 0:
-        Path.replace, StoredResult.keep = half, keeping
+        Path.replace, Kept.keep = half, keeping
         store = RunStore(root)
         job = WORK[name].start(World(config, corpus, store, store.get(run_id), brief=True))
         job.wait()
@@ -305,14 +305,14 @@ def test_all_that_is_kept_is_damaged_somewhere():
 @pytest.mark.parametrize("name", KEPT)
 def test_two_processes_compute_it_once(name, world, other, monkeypatch):
     world = dataclasses.replace(world, brief=True)
-    computed, keep = [], StoredResult.keep
+    computed, keep = [], Kept.keep
 
     def keeping(stored, result):
         computed.append(str(stored.path))
         return keep(stored, result)
 
     other.begin(name, world)
-    monkeypatch.setattr(StoredResult, "keep", keeping)
+    monkeypatch.setattr(Kept, "keep", keeping)
     assert WORK[name].kept(world) is None
     job = WORK[name].start(world)
     assert not job.wait(0.5)

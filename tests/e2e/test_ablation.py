@@ -13,7 +13,7 @@ from playwright.sync_api import Page, Route, expect
 
 from datamask.ablation import wording
 from datamask.ablation.question import METHODS, AblationQuestion
-from datamask.analyses.ablation.compute.kept import ABLATION, Kept
+from datamask.analyses.ablation.compute.kept import ABLATION, StudyCache
 from datamask.config import CorpusConfig
 from datamask.config.target import Target, texts_of
 from datamask.dashboard.data.openings import openings
@@ -53,7 +53,7 @@ def test_an_ablation_is_stopped_continued_and_answered(tmp_path, browser_page: P
     opening = openings(tmp_path / "runs").start(CorpusConfig((str(shard),)), "planted")
     opening.wait(LONG / 1000)
     cache = RunStore(tmp_path / "runs").cache_dir
-    kept = Kept(cache, opening.corpus.fingerprint, ABLATION)
+    kept = StudyCache(cache, opening.corpus.fingerprint, ABLATION)
     with served(tmp_path) as address:
         page = browser_page
         page.set_default_timeout(LONG)

@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from datamask.work.cache import Cache
+from datamask.work.kept import Kept
 from datamask.work.result_file import Content, Entry
-from datamask.work.stored import StoredResult
 
 T = TypeVar("T")
 
@@ -19,14 +19,14 @@ T = TypeVar("T")
 class RawCache(Cache):
     """A cache whose results are plain contents."""
 
-    def at(self, entry: Entry, **options: bool) -> StoredResult[Content]:
-        return StoredResult(self.root, entry, lambda content: content, lambda content: content, **options)
+    def at(self, entry: Entry, **options: bool) -> Kept[Content]:
+        return Kept(self.root, entry, lambda content: content, lambda content: content, **options)
 
     def path(self, entry: Entry) -> Path:
         return self.at(entry).path
 
     def find(self, entry: Entry, read: Callable[[Content], T]) -> T | None:
-        return StoredResult(self.root, entry, read, lambda result: Content()).find()
+        return Kept(self.root, entry, read, lambda result: Content()).find()
 
     def keep(
         self,

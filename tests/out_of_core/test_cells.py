@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from datamask.out_of_core import partition
-from datamask.out_of_core.array_file import ArrayFile
 from datamask.out_of_core.cells import CellBlocks
 from datamask.out_of_core.partition import unit_float32
 from tests.making.shards import SerialEngine, clustered, scratch_of
@@ -31,7 +30,7 @@ def prepared(corpus):
 
 def whole(cells: CellBlocks, phase, name: str) -> np.ndarray:
     """An array of all blocks, by position."""
-    return np.concatenate([ArrayFile(phase.path(number))[name] for number in range(cells.blocks)])
+    return np.concatenate([phase[number][name] for number in range(cells.blocks)])
 
 
 def test_every_row_is_in_one_block_with_what_belongs_to_it(corpus, prepared):
@@ -42,7 +41,7 @@ def test_every_row_is_in_one_block_with_what_belongs_to_it(corpus, prepared):
     assert np.array_equal(whole(prepared, prepared.block, "id_hash"), scratch.id_hash[rows])
     kept = unit_float32(whole(prepared, prepared.block, "features"))
     assert np.abs(kept - features[rows]).max() <= 2.0**-11
-    sizes = np.diff(ArrayFile(prepared.atlas.path(0))["block_starts"])
+    sizes = np.diff(prepared.atlas[0]["block_starts"])
     assert sizes.max() <= 1.3 * ROWS / prepared.blocks
 
 

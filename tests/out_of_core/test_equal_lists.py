@@ -16,7 +16,6 @@ from datamask.corpus.neighbors import neighbors_for
 from datamask.corpus.rounded_rows import cosine_error
 from datamask.corpus.sampling import row_hash
 from datamask.out_of_core import partition
-from datamask.out_of_core.array_file import ArrayFile
 from datamask.out_of_core.cells import CellBlocks
 from datamask.out_of_core.engines.local import LocalEngine
 from datamask.out_of_core.facility import solve_facility
@@ -52,7 +51,7 @@ def shards(folder, rows, dim, dtype=np.float32, seed=0, order=None):
 def lists_of(cells: CellBlocks) -> tuple[np.ndarray, np.ndarray]:
     """The lists out of core, by row of the scratch."""
     rows, positions, near = (
-        np.concatenate([ArrayFile(phase.path(number))[name] for number in range(cells.blocks)])
+        np.concatenate([phase[number][name] for number in range(cells.blocks)])
         for phase, name in ((cells.block, "rows"), (cells.lists, "positions"), (cells.lists, "similarities"))
     )
     place = np.argsort(rows)
@@ -127,7 +126,7 @@ def test_features_without_structure_are_compared_with_all_out_of_core_too(small,
     assert graph.exact
     scratch = write_scratch(WholeCorpus.open(config), tmp_path / "scratch")
     cells = assert_equal(scratch, graph, 200, exact=False)
-    assert ArrayFile(cells.needed.path(0)).facts == {"cells": None}
+    assert cells.needed[0].value == {"cells": None}
 
 
 def test_lists_do_not_depend_on_the_order_of_the_rows(small, tmp_path):
@@ -162,8 +161,8 @@ def test_lists_of_many_groups_of_cells_and_several_passes_are_equal(large, tmp_p
     assert not graph.exact and 0.9 < graph.recall < 1
     for block_rows in (1500, 400):
         cells = assert_equal(scratch, graph, block_rows, exact=False)
-        assert len(cells.passes) == 4 and not any(any(cells.folder.glob(f"{each.name}*")) for each in cells.passes)
-    groups = ArrayFile(cells.centres.path(0))["middles"]
+        assert len(cells.passes) == 4 and not any(any(cells.folder.glob(f"{each.word}*")) for each in cells.passes)
+    groups = cells.centres[0]["middles"]
     assert 5 <= len(groups) <= 7
 
 

@@ -10,7 +10,6 @@ from datamask.corpus.list_length import list_length
 from datamask.errors import InputError, OptionError
 from datamask.out_of_core import facility as facilities
 from datamask.out_of_core import neighbour_lists
-from datamask.out_of_core.array_file import ArrayFile
 from datamask.out_of_core.facility import solve_facility
 from datamask.out_of_core.facility_values import recall
 from datamask.out_of_core.partition import unit_float32
@@ -104,8 +103,8 @@ def test_the_share_of_neighbours_that_lists_hold_is_measured(scratch, exact, mon
     products = exact @ exact.T
     np.fill_diagonal(products, -2)
     nearest = np.argsort(-products, axis=1)[:, :11]
-    rows = np.concatenate([ArrayFile(cells.block.path(number))["rows"] for number in range(cells.blocks)])
-    lists = np.concatenate([ArrayFile(cells.lists.path(number))["positions"] for number in range(cells.blocks)])
+    rows = np.concatenate([cells.block[number]["rows"] for number in range(cells.blocks)])
+    lists = np.concatenate([cells.lists[number]["positions"] for number in range(cells.blocks)])
     held = np.array([np.isin(nearest[row], rows[listed[1:]]).mean() for row, listed in zip(rows, lists, strict=True)])
     assert 0.2 < held.mean() < 0.97
     # 400 rows of the 1,500

@@ -20,7 +20,6 @@ from datamask.objectives import facility
 from datamask.objectives.facility import Facility
 from datamask.objectives.joint import Joint, Scale, Term
 from datamask.objectives.quality import Quality
-from datamask.out_of_core.array_file import ArrayFile
 from datamask.out_of_core.cells import CellBlocks
 from datamask.out_of_core.facility import solve_facility
 from datamask.out_of_core.listed import solve as listed
@@ -46,7 +45,7 @@ def corpus(tmp_path_factory):
     cells, engine = CellBlocks(scratch, 400, 32), SerialEngine()
     cells.prepare(engine)
     of_blocks = [
-        np.concatenate([ArrayFile(cells.lists.path(number))[name] for number in range(cells.blocks)])
+        np.concatenate([cells.lists[number][name] for number in range(cells.blocks)])
         for name in ("positions", "similarities")
     ]
     rows, facts = ListedRows.opened(WholeLists(cells), lambda: {"recall": 1.0}, UNWATCHED)
@@ -199,4 +198,4 @@ def test_a_killed_run_goes_on_where_it_was_and_ends_the_same(tmp_path, monkeypat
         expected.anchors,
         expected.upper_bound,
     )
-    assert not list((scratch.folder / "blocks").glob("*-at"))
+    assert not list((scratch.folder / "blocks").glob("*-at-*"))

@@ -130,7 +130,7 @@ def test_a_stopped_run_goes_on_from_its_scratch_and_ends_as_one_that_was_not_sto
     assert outcome.status.state == "stopped"
     kept = tmp_path / "scratch" / f"datamask-{run.id}"
     files = {path.name for path in (kept / "blocks").iterdir()}
-    assert any(name.startswith("block-") for name in files)
+    assert any(name.startswith("partition-block-") for name in files)
     resumed = attempt(run)
     assert resumed.status.state == "done" and not kept.exists()
     _, whole = unbroken

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from datamask.ablation.result import AblationResult
-from datamask.analyses.ablation.compute.kept import LOSSES, TRAINING, Kept
+from datamask.analyses.ablation.compute.kept import LOSSES, TRAINING, StudyCache
 from datamask.corpus.corpus import Corpus
 from datamask.corpus.graph_checkpoint import GraphCheckpoint, stored_lists
 from datamask.corpus.neighbors import build_neighbors, stored_graph
@@ -312,12 +312,12 @@ def _plain(result: AblationResult | None) -> dict | None:
 
 
 def selection(corpus: Corpus) -> Kind:
-    kept = Kept("", corpus.fingerprint, "0123456789ab-")
+    kept = StudyCache("", corpus.fingerprint, "0123456789ab-")
     arrays = {"rows": np.arange(0, 120, 2, dtype=np.int32)}
     return Kind(
         kept.any("1-0-0").entry,
         Content({}, arrays),
-        lambda folder: Kept(folder, corpus.fingerprint, "0123456789ab-").selection("1-0-0", SIZE, N).find(),
+        lambda folder: StudyCache(folder, corpus.fingerprint, "0123456789ab-").selection("1-0-0", SIZE, N).find(),
         {
             "no row": put("rows", -1, N),
             "twice": put("rows", 1, 0),
@@ -327,21 +327,21 @@ def selection(corpus: Corpus) -> Kind:
 
 
 def losses(corpus: Corpus) -> Kind:
-    kept = Kept("", corpus.fingerprint, "0123456789ab-")
+    kept = StudyCache("", corpus.fingerprint, "0123456789ab-")
     return Kind(
         kept.any("of-one", LOSSES).entry,
         Content({}, {"losses": np.linspace(0, 9, SIZE)}),
-        lambda folder: Kept(folder, corpus.fingerprint, "0123456789ab-").losses("of-one", SIZE).find(),
+        lambda folder: StudyCache(folder, corpus.fingerprint, "0123456789ab-").losses("of-one", SIZE).find(),
         {"NaN": put("losses", 0, np.nan), "below nothing": put("losses", 1, -1.0), "other texts": cut("losses")},
     )
 
 
 def training(corpus: Corpus) -> Kind:
-    kept = Kept("", corpus.fingerprint, "0123456789ab-")
+    kept = StudyCache("", corpus.fingerprint, "0123456789ab-")
     vectors = ("weights", "mean", "square")
 
     def read(folder: Path) -> dict | None:
-        of_question = Kept(folder, corpus.fingerprint, "0123456789ab-")
+        of_question = StudyCache(folder, corpus.fingerprint, "0123456789ab-")
         state = of_question.training("of-one", 30, torch.device("cpu")).find()
         return None if state is None else {"step": state.step, **state.arrays()}
 

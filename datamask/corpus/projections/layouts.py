@@ -1,4 +1,4 @@
-"""The layouts of a corpus: one per projection, computed on request and kept (`datamask.work.stored`).
+"""The layouts of a corpus: one per projection, computed on request and kept (`datamask.work.kept`).
 
 A fit runs in a child process (`datamask.corpus.projections.child`), so that it can be killed; who asks for the layout
 waits for the child, outside the lane of the device that it may be in.
@@ -27,8 +27,8 @@ from datamask.errors import DatamaskError, Stopped, StoreError
 from datamask.process import child_environment
 from datamask.work import lanes
 from datamask.work.context import UNWATCHED, Work
+from datamask.work.kept import Kept
 from datamask.work.result_file import Content, Entry, require
-from datamask.work.stored import StoredResult
 
 GRAPH_K = 64
 """Lists of the graph that is built where there is none: what the facility objective asks for, so it is found again."""
@@ -59,10 +59,10 @@ class Layout:
     fitted: int
 
 
-def stored_layout(corpus: Corpus, cache_dir: str | os.PathLike[str], projection: str = DEFAULT) -> StoredResult[Layout]:
+def stored_layout(corpus: Corpus, cache_dir: str | os.PathLike[str], projection: str = DEFAULT) -> Kept[Layout]:
     """Describe the layout of a corpus in the cache."""
     kind = PROJECTIONS[projection]
-    return StoredResult(
+    return Kept(
         cache_dir,
         Entry(corpus.fingerprint, kind.key, kind.version),
         read=lambda content: _checked_layout(content, len(corpus)),

@@ -19,9 +19,9 @@ from datamask.dashboard.map.named_regions import regions_of, stored_regions
 from datamask.work import lanes
 from datamask.work.context import UNWATCHED, Work
 from datamask.work.job import Job
+from datamask.work.kept import Kept
 from datamask.work.lanes import Priority
 from datamask.work.result_file import Content, Entry, require
-from datamask.work.stored import StoredResult
 from datamask.work.worker import worker
 
 CROWD = 15
@@ -129,9 +129,9 @@ def prepared(corpus: Corpus, cache_dir: Path, projection: str) -> bool:
     return crowding(corpus, cache_dir) is not None and None not in there
 
 
-def stored_crowding(corpus: Corpus, cache_dir: str | Path) -> StoredResult[np.ndarray]:
+def stored_crowding(corpus: Corpus, cache_dir: str | Path) -> Kept[np.ndarray]:
     """Describe the crowding of a corpus in the cache."""
-    return StoredResult(
+    return Kept(
         cache_dir,
         Entry(corpus.fingerprint, "crowding", 1),
         read=lambda content: _kept_crowding(content, corpus),

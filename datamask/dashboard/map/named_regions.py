@@ -19,8 +19,8 @@ from datamask.corpus import Corpus
 from datamask.corpus.beginnings import beginnings
 from datamask.corpus.projections import PROJECTIONS
 from datamask.dashboard.map.areas import areas_of
+from datamask.work.kept import Kept
 from datamask.work.result_file import Content, Entry, require
-from datamask.work.stored import StoredResult
 
 VERSION = 1
 READ = 200
@@ -124,10 +124,10 @@ def _alike(one: str, other: str) -> bool:
     return one[:ALIKE] == other[:ALIKE]
 
 
-def stored_regions(corpus: Corpus, cache_dir: str | Path | None, projection: str) -> StoredResult[NamedRegions]:
+def stored_regions(corpus: Corpus, cache_dir: str | Path | None, projection: str) -> Kept[NamedRegions]:
     """Describe the regions of a layout in the cache."""
     kind = PROJECTIONS[projection]
-    return StoredResult(
+    return Kept(
         cache_dir,
         Entry(corpus.fingerprint, f"{kind.key}-regions", VERSION, str(kind.version)),
         read=lambda content: _kept_regions(content, len(corpus)),

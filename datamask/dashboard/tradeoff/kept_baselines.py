@@ -6,20 +6,20 @@ from pathlib import Path
 
 from datamask.dashboard.tradeoff.kept_points import entry_of
 from datamask.measured import Baselines
+from datamask.work.kept import Kept
 from datamask.work.result_file import Content
-from datamask.work.stored import StoredResult
 
 VERSION = 1
 """Of the values: raise it when the baselines select other rows."""
 
 
-def stored_baselines(fingerprint: str, problem: str, cache_dir: str | Path | None) -> StoredResult[Baselines]:
+def stored_baselines(fingerprint: str, problem: str, cache_dir: str | Path | None) -> Kept[Baselines]:
     """Describe the baselines of a problem in the cache.
 
     Args:
         problem: of `kept_points.key_of`.
     """
-    return StoredResult(
+    return Kept(
         cache_dir,
         entry_of(fingerprint, "baselines", VERSION, problem),
         read=lambda content: Baselines.from_dict(content.value),

@@ -19,8 +19,8 @@ from datamask.corpus import Corpus
 from datamask.corpus.neighbors import GRAPH_VERSION
 from datamask.dashboard.tradeoff.lambda_point import LambdaPoint
 from datamask.measured import ANCHOR_VERSION
+from datamask.work.kept import Kept
 from datamask.work.result_file import Content, Entry, require
-from datamask.work.stored import StoredResult
 
 VERSION = 1
 """Of the points: raise it when a solver of the slider finds other selections."""
@@ -51,13 +51,13 @@ def entry_of(fingerprint: str, kind: str, version: int, problem: str) -> Entry:
 
 def stored_points(
     fingerprint: str, problem: str, rows: int, cache_dir: str | Path | None
-) -> StoredResult[tuple[LambdaPoint, ...]]:
+) -> Kept[tuple[LambdaPoint, ...]]:
     """Describe a problem's points in the cache: at least one, by rising lambda, each solved, none of a run.
 
     Args:
         problem: of `key_of`. rows: of the corpus.
     """
-    return StoredResult(
+    return Kept(
         cache_dir,
         entry_of(fingerprint, "lambda-points", VERSION, problem),
         read=lambda content: _checked(content, rows),

@@ -34,8 +34,8 @@ from datamask.measured import Baselines
 from datamask.process import held
 from datamask.work import lanes
 from datamask.work.job import DONE, Job
+from datamask.work.kept import Kept
 from datamask.work.lanes import Priority, Ticket
-from datamask.work.stored import StoredResult
 from datamask.work.worker import worker
 
 if TYPE_CHECKING:
@@ -294,7 +294,7 @@ class Session:
             yield
 
 
-def _keep_baselines(kept: StoredResult[Baselines], live: Live, _: float, poll: Callable[[], None]) -> None:
+def _keep_baselines(kept: Kept[Baselines], live: Live, _: float, poll: Callable[[], None]) -> None:
     from datamask.evaluation.baseline_values import baselines_of
 
     kept.find_or_compute(lambda: baselines_of(live.posed, poll), poll)

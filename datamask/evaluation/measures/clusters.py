@@ -14,8 +14,8 @@ from datamask.evaluation.measures.entry import MeasureEntry, Selections
 from datamask.evaluation.measures.ground import Ground, polled
 from datamask.evaluation.measures.reading import Measured, Reading
 from datamask.polling import Poll, no_poll
+from datamask.work.kept import Kept
 from datamask.work.result_file import Content, Entry, require
-from datamask.work.stored import StoredResult
 
 VERSION = 1
 """Raise it when anything below changes the clusters."""
@@ -63,9 +63,9 @@ def cluster_labels(corpus: Corpus, cache_dir: Path, poll: Poll = no_poll) -> np.
     return stored_clusters(corpus, cache_dir).find_or_compute(lambda: _labels(corpus, poll), poll)
 
 
-def stored_clusters(corpus: Corpus, cache_dir: Path | None) -> StoredResult[np.ndarray]:
+def stored_clusters(corpus: Corpus, cache_dir: Path | None) -> Kept[np.ndarray]:
     """Describe a corpus's clusters in the cache."""
-    return StoredResult(
+    return Kept(
         cache_dir,
         Entry(corpus.fingerprint, "clusters", VERSION),
         read=lambda content: _kept_labels(content, len(corpus)),

@@ -14,7 +14,6 @@ from datamask.compiling import compiled
 from datamask.learning.lists import Lists
 from datamask.objectives.facility import Coverage, Facility
 from datamask.objectives.facility_kernels import pair_products
-from datamask.out_of_core.array_file import ArrayFile
 from datamask.out_of_core.cells import CellBlocks
 from datamask.out_of_core.partition import Positions, unit_float32
 from datamask.polling import Poll, no_poll
@@ -33,8 +32,8 @@ class RowsOfCells:
     """
 
     def __init__(self, cells: CellBlocks) -> None:
-        self.starts = np.asarray(ArrayFile(cells.atlas.path(0))["block_starts"])
-        self._files = [ArrayFile(cells.block.path(number)) for number in range(cells.blocks)]
+        self.starts = np.asarray(cells.atlas[0]["block_starts"])
+        self._files = [cells.block[number] for number in range(cells.blocks)]
         self._features = Positions([file["features"] for file in self._files], self.starts)
 
     def column(self, name: str) -> np.ndarray:

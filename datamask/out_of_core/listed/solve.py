@@ -7,10 +7,8 @@ is kept in a file beside the lists: a run that was killed goes on from there.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -22,7 +20,7 @@ from datamask.corpus.sampling import DRAWS, hash_under
 from datamask.errors import OptionError
 from datamask.learning.bounds import Certificate, Effort, dual_bound
 from datamask.learning.budget import Budget
-from datamask.learning.facility_solver import State, medoids
+from datamask.learning.facility_solver import medoids
 from datamask.learning.masks import tie_order
 from datamask.learning.problem import Problem
 from datamask.learning.rules import Rules
@@ -33,7 +31,6 @@ from datamask.objectives.estimate import ESTIMATE_ROWS, estimated
 from datamask.objectives.facility import ROUNDING, Coverage
 from datamask.objectives.joint import Joint, Scale, Term
 from datamask.objectives.quality import Quality
-from datamask.out_of_core.array_file import ArrayFile, write_arrays
 from datamask.out_of_core.cells import CellBlocks
 from datamask.out_of_core.engines.contract import Engine
 from datamask.out_of_core.facility_values import check_weighable, graph_facts, recall
@@ -41,34 +38,16 @@ from datamask.out_of_core.listed.mapped_facility import MappedFacility, RowsOfCe
 from datamask.out_of_core.listed.whole_lists import Facts, WholeLists
 from datamask.out_of_core.row_rules import RowRules
 from datamask.out_of_core.solution import WholeSolution
-from datamask.out_of_core.tasks import Phase
+from datamask.out_of_core.tasks import VERSION, do
 from datamask.work.context import UNWATCHED, Work
+from datamask.work.kept import Parts, Progress, piece
+from datamask.work.result_file import Content
 
 KEPT_SECONDS = 20.0
 """Between two notes of where the search is."""
 
 PREPARED, LISTS, BEST, SOLVED, BOUNDED = 0.58, 0.62, 0.76, 0.86, 0.96
 """Shares of the work that are done, about, when these are."""
-
-
-@dataclass
-class KeptSearch:
-    """Where a search is, in a file."""
-
-    path: Path
-    _written: float = field(default_factory=time.monotonic)
-
-    def found(self) -> State:
-        if not self.path.is_file():
-            return {}
-        file = ArrayFile(self.path)
-        return {name: np.array(file[name]) for name in file.facts["names"]}
-
-    def keep(self, state: Callable[[], State]) -> None:
-        if time.monotonic() - self._written >= KEPT_SECONDS:
-            arrays = state()
-            write_arrays(self.path, arrays, {"names": list(arrays)})
-            self._written = time.monotonic()
 
 
 @dataclass(frozen=True)
@@ -106,21 +85,22 @@ class ListedRows:
         """Facility location at some lambda. scales: of quality and of diversity."""
         return Joint(limits.quality, (Term("facility", 1.0, self.function, scales[1]),), lamb, scales[0])
 
-    def phase(self, settings: Mapping[str, Any]) -> Phase:
+    def phase(self, settings: Mapping[str, Any]) -> Parts:
         """The phase of the file that holds a solution by its settings."""
-        return self.cells.phase("listed:member", 1, lists=self.cells.lists.name, **settings)
+        return self.cells.phase("listed:member", 1, lists=self.cells.lists.word, **settings)
 
     def solved(self, problem: Problem, settings: Mapping[str, Any], work: Work, swapping: bool = True) -> Tensor:
         """The members of the direct solution, bool ``(N,)``; from a file where an earlier attempt left them."""
-        phase = self.phase(settings)
-        if phase.whole:
-            return torch.from_numpy(np.array(ArrayFile(phase.path(0))["member"]).view(bool))
-        path = phase.path(0)
-        kept = KeptSearch(path.with_name(f"{path.name}-at"))
-        mask = medoids(problem, work.poll, no_trace, self.function.lists, kept, swapping)
-        write_arrays(path, {"member": mask.numpy().view(np.uint8)}, {"members": int(mask.sum())})
-        kept.path.unlink(missing_ok=True)
-        return mask
+        parts = self.phase(settings)
+        progress = Progress(piece(parts.folder, f"{parts.word}-at", VERSION, 0), KEPT_SECONDS)
+
+        def solve() -> Content:
+            mask = medoids(problem, work.poll, no_trace, self.function.lists, progress, swapping)
+            return Content({}, {"member": mask.numpy()})
+
+        found = parts.at(0).find_or_compute(solve)
+        progress.clear()
+        return torch.from_numpy(np.array(found["member"]))
 
     def ends(self, size: int, limits: Limits, work: Work) -> tuple[Anchor, Anchor, Mapping[str, Any]]:
         """The ends of the scales of quality and of diversity, free of any rules, and what the latter is solved by."""
@@ -293,17 +273,17 @@ def _proof(problem: Problem, mask: Tensor, value: float, function: MappedFacilit
 
 
 def _estimate(
-    rows: ListedRows, engine: Engine, work: Work, members: Phase, coverage: Coverage, covered: float
+    rows: ListedRows, engine: Engine, work: Work, members: Parts, coverage: Coverage, covered: float
 ) -> Estimate:
     """What the members cover, from rows that are compared with all of them."""
     cells = rows.cells
     sample = cells.sample(DRAWS - 2, ESTIMATE_ROWS)
-    placed = {"block": cells.block.name, "atlas": cells.atlas.name}
-    nearest = cells.phase("sampled_rows:nearest", cells.blocks, members=members.name, sample=sample.name, **placed)
+    placed = {"block": cells.block.word, "atlas": cells.atlas.word}
+    nearest = cells.phase("sampled_rows:nearest", cells.blocks, members=members.word, sample=sample.word, **placed)
     for phase in (sample, nearest):
-        phase.done(engine, work)
-    positions = np.asarray(ArrayFile(sample.path(0))["positions"])
-    best = np.max([ArrayFile(nearest.path(number))["best"] for number in range(cells.blocks)], axis=0)
+        do(phase, engine, work)
+    positions = np.asarray(sample[0]["positions"])
+    best = np.max([nearest[number]["best"] for number in range(cells.blocks)], axis=0)
     owner, listed = coverage.owner.numpy()[positions], coverage.best.numpy()[positions].astype(np.float64)
     inside = owner >= 0
     listed[inside] = np.maximum(rows.rows.products(positions[inside], owner[inside]), 0.0)

@@ -20,7 +20,6 @@ from datamask.errors import StoreError
 from datamask.files import read_bounded, replacing, write_text
 from datamask.learning.lists import Lists, bits_for, lowest, put_steps, scale_of
 from datamask.learning.medoids import count_listed, put_listed
-from datamask.out_of_core.array_file import ArrayFile
 from datamask.out_of_core.cells import CellBlocks
 from datamask.work.context import UNWATCHED, Work
 
@@ -56,7 +55,7 @@ class WholeLists:
 
     def path(self, kind: str) -> Path:
         """One of the files."""
-        return self.cells.folder / f"whole-{self.cells.lists.name.rpartition('-')[2]}.{kind}"
+        return self.cells.folder / f"whole-{self.cells.lists.word.rpartition('-')[2]}.{kind}"
 
     @property
     def known(self) -> bool:
@@ -94,14 +93,14 @@ class WholeLists:
 
     def _write_forward(self, rows: int, listed: int, facts: Facts, work: Work) -> None:
         cells, least, done = self.cells, 1.0, 0
-        starts = np.asarray(ArrayFile(cells.atlas.path(0))["block_starts"])
+        starts = np.asarray(cells.atlas[0]["block_starts"])
 
         def parts() -> list[tuple[int, np.ndarray, np.ndarray]]:
             """First position, positions and similarities of some rows at a time."""
             return [
                 (int(starts[number]) + low, positions[low : low + ROWS_AT_ONCE], near[low : low + ROWS_AT_ONCE])
                 for number in range(cells.blocks)
-                for file in [ArrayFile(cells.lists.path(number))]
+                for file in [cells.lists[number]]
                 for positions, near in [(np.asarray(file["positions"]), np.asarray(file["similarities"]))]
                 for low in range(0, len(positions), ROWS_AT_ONCE)
             ]

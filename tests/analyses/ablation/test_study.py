@@ -14,7 +14,7 @@ from datamask.analyses.ablation.compute import ablate
 from datamask.analyses.ablation.compute import contestants as contesting
 from datamask.analyses.ablation.compute import study as studying
 from datamask.analyses.ablation.compute.contestants import Contestants, single
-from datamask.analyses.ablation.compute.kept import Kept
+from datamask.analyses.ablation.compute.kept import StudyCache
 from datamask.analyses.ablation.compute.parts import parts
 from datamask.config.target import Target
 from datamask.errors import InputError, OptionError, Stopped
@@ -115,7 +115,7 @@ def test_examples_score_with_one_half_and_evaluate_with_the_other(texts, tmp_pat
 def test_a_stopped_ablation_continues_to_the_same_result(tmp_path, monkeypatch):
     corpus = made_corpus(1500, dim=40)
     question = replace(ASKED, target=Target())
-    keep = Kept(tmp_path, corpus.fingerprint, "ablation-")
+    keep = StudyCache(tmp_path, corpus.fingerprint, "ablation-")
     calls = []
     seed = studying.one_seed
     monkeypatch.setattr(studying, "one_seed", lambda *given: (calls.append(given[2]), seed(*given))[1])

@@ -11,7 +11,7 @@ import torch
 from scipy.special import erf
 
 from datamask.analyses.ablation.compute import proxy_models, transformer
-from datamask.analyses.ablation.compute.kept import LOSSES, TRAINING, Kept
+from datamask.analyses.ablation.compute.kept import LOSSES, TRAINING, StudyCache
 from datamask.analyses.ablation.compute.meters import TextMeter
 from datamask.analyses.ablation.compute.proxy_models import TransformerProxy
 from datamask.analyses.ablation.compute.transformer import (
@@ -177,7 +177,7 @@ def test_what_a_training_gave_or_where_it_was_is_found_again(tmp_path, monkeypat
     plain = TransformerProxy(texts, CPU, TINY).sums(trained, 1_000, asked, 4)
     steps = len(done)
     assert steps == steps_of(TINY, 1_000)
-    kept = Kept(tmp_path, "f" * 32, "0123456789ab-")
+    kept = StudyCache(tmp_path, "f" * 32, "0123456789ab-")
     proxy = TransformerProxy(texts, CPU, TINY, kept)
 
     def poll():

@@ -13,7 +13,7 @@ from datamask import catalogue, learning
 from datamask.ablation.methods import GREEDY_LAMBDA, single
 from datamask.ablation.question import DUPLICATES, RANDOM, SIMPLE, TOP_QUALITY, AblationQuestion
 from datamask.ablation.result import Method
-from datamask.analyses.ablation.compute.kept import NOTHING_KEPT, Kept
+from datamask.analyses.ablation.compute.kept import NOTHING_KEPT, StudyCache
 from datamask.analyses.ablation.compute.selecting import scales, select_all, settings
 from datamask.config import SelectionConfig
 from datamask.evaluation.pool import Pool
@@ -76,7 +76,7 @@ class Contestants:
         seed: int,
         poll: Poll = no_poll,
         tick: Callable[[str], None] = lambda what: None,
-        kept: Kept = NOTHING_KEPT,
+        kept: StudyCache = NOTHING_KEPT,
     ) -> dict[str, np.ndarray]:
         """What every method but random selects: by its name, int64 ``(S,)`` rows of the pool, rising.
 
@@ -107,7 +107,7 @@ def measuring(name: str) -> str:
     return f"measuring {name}"
 
 
-def _selected(pool: Pool, config: SelectionConfig, poll: Poll, kept: Kept) -> np.ndarray:
+def _selected(pool: Pool, config: SelectionConfig, poll: Poll, kept: StudyCache) -> np.ndarray:
     """The selection of one setting."""
     name, size = _digest(pool, config), config.size(len(pool))
 

@@ -14,8 +14,8 @@ import torch
 
 from datamask.ablation.question import MEANING
 from datamask.analyses.ablation.compute.transformer import Training
+from datamask.work.kept import Kept
 from datamask.work.result_file import Content, Entry, require
-from datamask.work.stored import StoredResult
 
 T = TypeVar("T")
 
@@ -29,7 +29,7 @@ ABLATION = f"ablation{MEANING}-"
 """Before the names of what ablations keep: it goes by what it was made from, and serves more than one question."""
 
 
-class Kept:
+class StudyCache:
     """What is kept of one question on one corpus, by name.
 
     Args:
@@ -40,11 +40,11 @@ class Kept:
     def __init__(self, cache_dir: str | Path | None = None, fingerprint: str = "", prefix: str = "") -> None:
         self._cache_dir, self._fingerprint, self._prefix = cache_dir, fingerprint, prefix
 
-    def under(self, name: str) -> Kept:
+    def under(self, name: str) -> StudyCache:
         """Return the same, with a name before every name."""
-        return Kept(self._cache_dir, self._fingerprint, f"{self._prefix}{name}-")
+        return StudyCache(self._cache_dir, self._fingerprint, f"{self._prefix}{name}-")
 
-    def selection(self, name: str, size: int, n: int) -> StoredResult[np.ndarray]:
+    def selection(self, name: str, size: int, n: int) -> Kept[np.ndarray]:
         """Describe a selection of `size` of n rows, int64 and rising."""
         return self._stored(
             SELECTION,
@@ -53,7 +53,7 @@ class Kept:
             lambda rows: Content(arrays={"rows": rows.astype(np.int32)}),
         )
 
-    def losses(self, name: str, texts: int) -> StoredResult[np.ndarray]:
+    def losses(self, name: str, texts: int) -> Kept[np.ndarray]:
         """Describe the losses of a training on so many texts, float64 ``(texts,)``."""
         return self._stored(
             LOSSES,
@@ -62,7 +62,7 @@ class Kept:
             lambda losses: Content(arrays={"losses": losses}),
         )
 
-    def training(self, name: str, parameters: int, device: torch.device) -> StoredResult[Training]:
+    def training(self, name: str, parameters: int, device: torch.device) -> Kept[Training]:
         """Describe the state of a training of so many parameters, where the one under way is."""
         return self._stored(
             TRAINING,
@@ -71,7 +71,7 @@ class Kept:
             lambda state: Content({"step": state.step}, state.arrays()),
         )
 
-    def any(self, name: str, kind: str = SELECTION) -> StoredResult[Content]:
+    def any(self, name: str, kind: str = SELECTION) -> Kept[Content]:
         """Describe what is kept of a kind under a name, whatever it holds."""
         return self._stored(kind, name, lambda content: content, lambda content: content)
 
@@ -80,12 +80,10 @@ class Kept:
         keys = self.any("*", kind).keys()
         return sorted(key.removeprefix(self._prefix) for key in keys if key.startswith(self._prefix))
 
-    def _stored(
-        self, kind: str, name: str, read: Callable[[Content], T], write: Callable[[T], Content]
-    ) -> StoredResult[T]:
+    def _stored(self, kind: str, name: str, read: Callable[[Content], T], write: Callable[[T], Content]) -> Kept[T]:
         entry = Entry(self._fingerprint, kind, VERSIONS[kind], f"{self._prefix}{name}")
         # lost in a power cut, it is made once more; the ablation that it is a part of is locked
-        return StoredResult(self._cache_dir, entry, read, write, sync=False, locked=False)
+        return Kept(self._cache_dir, entry, read, write, sync=False, locked=False)
 
 
 def _kept_selection(content: Content, size: int, n: int) -> np.ndarray:
@@ -115,4 +113,4 @@ def _kept_training(content: Content, parameters: int, device: torch.device) -> T
     return Training.restored(step, arrays, device)
 
 
-NOTHING_KEPT = Kept()
+NOTHING_KEPT = StudyCache()

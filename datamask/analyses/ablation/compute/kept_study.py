@@ -9,7 +9,7 @@ from datamask.ablation.offer import MODELS
 from datamask.ablation.question import FIRST_SEEDS, AblationQuestion
 from datamask.ablation.result import AblationResult
 from datamask.analyses.ablation.compute import ablate
-from datamask.analyses.ablation.compute.kept import ABLATION, Kept
+from datamask.analyses.ablation.compute.kept import ABLATION, StudyCache
 from datamask.analyses.ablation.compute.meters import asked_bytes
 from datamask.analyses.ablation.compute.proxy_models import seconds_of_training
 from datamask.analyses.ablation.compute.sources import text_column
@@ -67,7 +67,7 @@ def compute(
             device=device,
             progress=work.report,
             poll=poll,
-            keep=Kept(cache_dir, corpus.fingerprint, ABLATION),
+            keep=StudyCache(cache_dir, corpus.fingerprint, ABLATION),
             first=first_answer,
             seeds=seeds,
             pace=pace,

@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 
 from datamask.analyses.ablation.compute import proxy_models
-from datamask.analyses.ablation.compute.kept import NOTHING_KEPT, Kept
+from datamask.analyses.ablation.compute.kept import NOTHING_KEPT, StudyCache
 from datamask.analyses.ablation.compute.proxy_models import ProxyModel, cut
 from datamask.errors import InputError
 from datamask.evaluation.holdout import hashed
@@ -66,7 +66,7 @@ class TextMeter:
             selection trains on at most. kept: what is stored of trainings.
     """
 
-    def __init__(self, proxy: ProxyModel, words: Words, most: int, kept: Kept = NOTHING_KEPT) -> None:
+    def __init__(self, proxy: ProxyModel, words: Words, most: int, kept: StudyCache = NOTHING_KEPT) -> None:
         self._proxy, self._words, self._most, self._kept = proxy, words, most, kept
         self.judge, self.counts = proxy.judge, proxy.counts
         self.unit = f"nats per {proxy.counts.removesuffix('s')}"

@@ -15,7 +15,7 @@ from typing import Protocol
 import numpy as np
 import torch
 
-from datamask.analyses.ablation.compute.kept import NOTHING_KEPT, Kept
+from datamask.analyses.ablation.compute.kept import NOTHING_KEPT, StudyCache
 from datamask.analyses.ablation.compute.transformer import SMALL, ByteTexts, Size, nats, steps_of, train
 from datamask.evaluation.holdout import hashed
 from datamask.evaluation.measures.ngrams import Bigrams
@@ -93,7 +93,9 @@ class TransformerProxy:
 
     judge, counts, least, says = "transformer", "bytes", 5_000, "a small transformer"
 
-    def __init__(self, texts: ByteTexts, device: torch.device, size: Size = SMALL, kept: Kept = NOTHING_KEPT) -> None:
+    def __init__(
+        self, texts: ByteTexts, device: torch.device, size: Size = SMALL, kept: StudyCache = NOTHING_KEPT
+    ) -> None:
         self._texts, self._device, self._size, self._kept = texts, device, size, kept
 
     @property

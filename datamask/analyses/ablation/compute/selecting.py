@@ -13,7 +13,7 @@ import numpy as np
 from torch import Tensor
 
 from datamask import learning
-from datamask.analyses.ablation.compute.kept import NOTHING_KEPT, Kept
+from datamask.analyses.ablation.compute.kept import NOTHING_KEPT, StudyCache
 from datamask.config import SelectionConfig
 from datamask.evaluation.pool import Pool
 from datamask.evaluation.problems import PosedProblem, pose
@@ -51,7 +51,7 @@ def select_all(
     lambdas: Sequence[float],
     poll: Poll = no_poll,
     tick: Callable[[float], None] = lambda lamb: None,
-    kept: Kept = NOTHING_KEPT,
+    kept: StudyCache = NOTHING_KEPT,
 ) -> list[np.ndarray]:
     """Select at every lambda from the remaining rows, each by itself: what is found at one depends on no other.
 

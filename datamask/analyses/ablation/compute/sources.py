@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from datamask.analyses.ablation.compute.kept import Kept
+from datamask.analyses.ablation.compute.kept import StudyCache
 from datamask.analyses.ablation.compute.proxy_models import BigramProxy, ProxyModel, TransformerProxy
 from datamask.analyses.ablation.compute.transformer import SMALL, read_bytes
 from datamask.corpus.corpus import Corpus
@@ -43,7 +43,7 @@ def in_space(corpus: Corpus, examples: Examples, progress: Report, poll: Poll = 
 
 
 def read_proxy(
-    pool: Pool, more: Sequence[str], judge: str, lessons: Kept, progress: Report, poll: Poll
+    pool: Pool, more: Sequence[str], judge: str, lessons: StudyCache, progress: Report, poll: Poll
 ) -> tuple[Words, ProxyModel]:
     """The words of the corpus's texts and of more texts after them, and who learns from them."""
     progress(0.0, "reading the texts")

@@ -11,7 +11,7 @@ import numpy as np
 from datamask.ablation.question import DUPLICATES, FIRST_SEEDS, RANDOM, AblationQuestion
 from datamask.ablation.result import AblationResult
 from datamask.analyses.ablation.compute.contestants import Contestants, measuring
-from datamask.analyses.ablation.compute.kept import LOSSES, NOTHING_KEPT, SELECTION, Kept
+from datamask.analyses.ablation.compute.kept import LOSSES, NOTHING_KEPT, SELECTION, StudyCache
 from datamask.analyses.ablation.compute.selecting import random_rows
 from datamask.analyses.ablation.compute.sources import in_space
 from datamask.analyses.ablation.compute.targets import Plan, plan
@@ -42,7 +42,7 @@ def ablate(
     device: str = "auto",
     progress: Report = lambda share, what: None,
     poll: Poll = no_poll,
-    keep: Kept = NOTHING_KEPT,
+    keep: StudyCache = NOTHING_KEPT,
     first: Callable[[AblationResult], None] = lambda result: None,
     seeds: int | None = None,
     pace: RoundPace | None = None,
@@ -138,7 +138,7 @@ def ablate(
     return result()
 
 
-def _stored(keep: Kept) -> int | None:
+def _stored(keep: StudyCache) -> int | None:
     """How many selections and losses are kept; None where nothing is."""
     return None if keep is NOTHING_KEPT else sum(len(keep.names(kind)) for kind in (SELECTION, LOSSES))
 
@@ -182,7 +182,7 @@ def one_seed(
     whole: Pool,
     begin: Callable[[str, str], None],
     poll: Poll,
-    keep: Kept,
+    keep: StudyCache,
 ) -> tuple[np.ndarray, tuple[int, int, int]]:
     """Losses of every method on every text in one seed, float64 ``(M, D)``; rows, rows selected, and the budget.
 

@@ -18,7 +18,7 @@ from datamask.ablation.question import LABEL_REGIONS, AblationQuestion
 from datamask.ablation.result import BESIDES, POOL_LABEL, TargetFacts
 from datamask.ablation.wording import POOL_NOTE
 from datamask.analyses.ablation.compute.aiming import aim, example_notes, with_quality
-from datamask.analyses.ablation.compute.kept import Kept
+from datamask.analyses.ablation.compute.kept import StudyCache
 from datamask.analyses.ablation.compute.meters import FeatureMeter, Meter, TextMeter
 from datamask.analyses.ablation.compute.parts import parts
 from datamask.analyses.ablation.compute.sources import read_proxy, text_column
@@ -94,7 +94,7 @@ def plan(
     question: AblationQuestion,
     texts: Sequence[str],
     examples: Examples | None,
-    kept: Kept,
+    kept: StudyCache,
     progress: Report,
     poll: Poll,
 ) -> Plan:
@@ -296,7 +296,7 @@ def _example_plan(
     question: AblationQuestion,
     target: Target,
     examples: Examples,
-    kept: Kept,
+    kept: StudyCache,
     progress: Report,
     poll: Poll,
 ) -> Plan:

@@ -14,8 +14,8 @@ import pytest
 import datamask
 from datamask.errors import Stopped, StoreError
 from datamask.polling import poll_of
+from datamask.work.kept import Kept
 from datamask.work.result_file import Content, Entry, require
-from datamask.work.stored import StoredResult
 from tests.making.raw_cache import RawCache
 
 ROOT = Path(datamask.__file__).parents[1]
@@ -26,8 +26,8 @@ def read(content: Content) -> int:
     return content.value["n"]
 
 
-def stored(root: Path | None, subject: str = "abc", **options: bool) -> StoredResult[int]:
-    return StoredResult(root, Entry(subject, "number", 1), read, lambda number: Content({"n": number}), **options)
+def stored(root: Path | None, subject: str = "abc", **options: bool) -> Kept[int]:
+    return Kept(root, Entry(subject, "number", 1), read, lambda number: Content({"n": number}), **options)
 
 
 def never() -> int:
@@ -122,7 +122,7 @@ def test_a_stop_ends_the_wait_for_another_that_computes(tmp_path):
 OTHER = """
 import sys
 from pathlib import Path
-from tests.work.test_stored import stored
+from tests.work.test_kept import stored
 
 def slowly():
     print("computing", flush=True)

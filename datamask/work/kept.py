@@ -1,4 +1,5 @@
-"""`StoredResult`: a result that takes long, in one call: found on disk, or computed once, checked and kept.
+"""Results that take long: `Kept`, found on disk, or computed once, checked and kept; `Parts`, one made piece by piece;
+`Progress`, where half of one is.
 
 Where a result is computed, one function describes it: where it lies, how it is read and checked, and how it is written.
 Callers say ``stored_layout(corpus, cache_dir).find()`` or ``.find_or_compute(compute, poll)``. `datamask.work.cache`
@@ -13,8 +14,10 @@ so nothing else under the name can block. What cannot be written is logged and n
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,7 +31,7 @@ from datamask.memo import FileMemo
 from datamask.polling import Poll, no_poll
 from datamask.work.cache import SUFFIX, Cache, remove, safe, touch, warn_once
 from datamask.work.locks import only_one
-from datamask.work.result_file import Content, Entry, Implausible, load, store
+from datamask.work.result_file import Content, Entry, Implausible, digest_of, load, store
 
 T = TypeVar("T")
 
@@ -36,7 +39,7 @@ _READ: FileMemo[Any] = FileMemo(64, 256 * 2**20)
 
 
 @dataclass(frozen=True)
-class StoredResult(Generic[T]):
+class Kept(Generic[T]):
     """One result that is kept on disk. Safe to use from any thread and process.
 
     Attributes:
@@ -49,10 +52,11 @@ class StoredResult(Generic[T]):
         required: a result that cannot be written raises `StoreError`; without it the result is only given.
         locked: one thread or process computes, and others wait for it. False is for parts of a result that is locked:
             hundreds of parts would leave hundreds of locks.
+        mapped: arrays are read as maps, without a look at their digest; the bound on the cache leaves the file alone.
 
     Example:
         >>> entry = Entry("four", "double", 1)
-        >>> double = StoredResult(None, entry, lambda content: content.value["n"], lambda n: Content({"n": n}))
+        >>> double = Kept(None, entry, lambda content: content.value["n"], lambda n: Content({"n": n}))
         >>> double.find_or_compute(lambda: 2 * 4)
         8
     """
@@ -64,6 +68,7 @@ class StoredResult(Generic[T]):
     sync: bool = True
     required: bool = False
     locked: bool = True
+    mapped: bool = False
 
     @property
     def path(self) -> Path:
@@ -87,7 +92,7 @@ class StoredResult(Generic[T]):
             return None
         path = self.path
         try:
-            content = load(path, self.entry)
+            content = load(path, self.entry, self.mapped)
         except FileNotFoundError:
             return None
         except Exception as error:  # whatever a damaged file makes a parser raise, it is a result that is not there
@@ -187,7 +192,8 @@ class StoredResult(Generic[T]):
             # of the folder, not of the file: an ablation keeps hundreds of files
             warn_once(f"{cache.root} cannot be written ({cause.strerror or cause}), so results are not kept")
             return False
-        cache.bound(self.entry.subject, written)
+        if not self.mapped:
+            cache.bound(self.entry.subject, written)
         return True
 
     def _accepted(self, path: Path, content: Content) -> T | None:
@@ -198,6 +204,106 @@ class StoredResult(Generic[T]):
         except Exception as error:  # values of another shape or kind than any `read` expects
             _warn_passed_over(path, error)
             return None
+
+
+class Progress(Generic[T]):
+    """Where unfinished work is, written down now and then, so that whoever begins it again goes on from there.
+
+    Args:
+        kept: describes the file; None: nothing is written or found.
+        seconds: between two writings; more where these take long, so that they cost at most a twentieth of the time.
+    """
+
+    def __init__(self, kept: Kept[T] | None = None, seconds: float = 20.0) -> None:
+        self._kept, self._every = kept, seconds
+        self._written = time.monotonic()
+
+    def found(self) -> T | None:
+        """Where an earlier attempt was; None: nowhere."""
+        return None if self._kept is None else self._kept.find()
+
+    @property
+    def due(self) -> bool:
+        """Whether it is time to write."""
+        return self._kept is not None and time.monotonic() - self._written > self._every
+
+    def keep(self, state: Callable[[], T]) -> None:
+        """Write down where the work is, if it is time to."""
+        if self.due:
+            self.write(state())
+
+    def write(self, state: T) -> None:
+        """Write down where the work is; a folder that cannot be written is logged and does without."""
+        if self._kept is not None:
+            began = time.monotonic()
+            self._kept.keep(state)
+            self._written = time.monotonic()
+            self._every = max(self._every, 20 * (self._written - began))
+
+    def clear(self) -> None:
+        """Forget it: the work is done."""
+        if self._kept is not None:
+            self._kept.drop()
+
+
+@dataclass(frozen=True)
+class Parts:
+    """A result that is made piece by piece, in any order and by any process: mapped arrays and facts, a file a piece.
+
+    Attributes:
+        folder: of the files. name: of the result. version: of its meaning. made_of: JSON, all that it depends on.
+        count: of the pieces, numbered from 0.
+    """
+
+    folder: Path
+    name: str
+    version: int
+    made_of: Mapping[str, Any]
+    count: int
+
+    @functools.cached_property
+    def word(self) -> str:
+        """The word that all of its files begin with, by which others are made of it."""
+        return f"{self.name.replace(':', '-')}-{digest_of([self.name, self.made_of])}"
+
+    def at(self, number: int) -> Kept[Content]:
+        """Describe one piece."""
+        return piece(self.folder, self.word, self.version, number)
+
+    def __getitem__(self, number: int) -> Content:
+        """A piece that is there. Raises StoreError where it is not, or is damaged."""
+        return found(self.at(number))
+
+    @property
+    def whole(self) -> bool:
+        """Whether all of its files are there."""
+        return all(self.at(number).exists for number in range(self.count))
+
+    def remove(self) -> None:
+        """Remove its files."""
+        for number in range(self.count):
+            self.at(number).drop()
+
+
+def piece(folder: Path, word: str, version: int, number: int) -> Kept[Content]:
+    """Describe a piece of `Parts` by their word."""
+    return in_folder(folder, Entry(folder.name, word, version, f"{number:06d}"))
+
+
+def in_folder(folder: Path, entry: Entry) -> Kept[Content]:
+    """Describe arrays and facts in any folder, read as maps. entry: its subject is the name of the folder."""
+    return Kept(folder.parent, entry, _same, _same, required=True, locked=False, mapped=True)
+
+
+def found(kept: Kept[T]) -> T:
+    """What is kept. Raises StoreError where it is not there, or is damaged."""
+    if (result := kept.find()) is None:
+        raise StoreError(f"{kept.path} is missing or damaged; remove it, and it is made anew")
+    return result
+
+
+def _same(content: Content) -> Content:
+    return content
 
 
 def _warn_passed_over(path: Path, error: Exception) -> None:
