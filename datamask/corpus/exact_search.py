@@ -9,17 +9,17 @@ into blocks.
 from __future__ import annotations
 
 import threading
-import time
 from typing import Any, Protocol
 
 import numpy as np
 
-from datamask.corpus.graph_checkpoint import KEEP_SECONDS, GraphCheckpoint, NeighborLists, work_through
+from datamask.corpus.graph_checkpoint import NeighborLists, work_through
 from datamask.corpus.rounded_rows import slack, widened
 from datamask.corpus.threads import in_threads, one_blas_thread, thread_count
 from datamask.errors import Stopped
 from datamask.polling import Poll, no_poll
 from datamask.work.context import UNWATCHED, Work
+from datamask.work.kept import Progress
 
 
 class Base(Protocol):
@@ -46,7 +46,7 @@ def all_pairs(
     k: int,
     ties: np.ndarray,
     *,
-    checkpoint: GraphCheckpoint | None = None,
+    progress: Progress[NeighborLists] | None = None,
     work: Work = UNWATCHED,
 ) -> NeighborLists:
     """The k most similar other rows of each row, on the CPU, as heaps.
@@ -58,7 +58,7 @@ def all_pairs(
         rows: int16 ``(N, d)``, rounded.
         k: others per row, below N.
         ties: uint64 ``(N,)``; of equally near rows the lower go first.
-        checkpoint: where what is done is kept, and gone on from; None: nowhere.
+        progress: where what is done is kept, and gone on from; None: nowhere.
         work: as in `datamask.corpus.graph_checkpoint.work_through`; its threads, where it names none: one per core.
 
     Raises:
@@ -67,7 +67,7 @@ def all_pairs(
     from datamask.corpus import kernels
 
     n, dim = rows.shape
-    checkpoint = checkpoint or GraphCheckpoint()
+    progress = progress or Progress()
     block = max(64, min(BLOCK, int((FLOPS_PER_BLOCK / (2 * dim)) ** 0.5)))
     count = -(-n // block) if k else 0
     locks = [threading.Lock() for _ in range(count)]
@@ -76,7 +76,7 @@ def all_pairs(
     offsets = np.repeat(np.arange(count), np.arange(count, 0, -1))
     firsts = np.concatenate([np.arange(count - offset) for offset in range(count)] or [offsets])
     plan = f"all pairs of rounded rows in blocks of {block}"
-    lists = checkpoint.lists(n, k, len(firsts), plan)
+    lists = NeighborLists.begun(n, k, len(firsts), plan, progress)
     names, no_cells = np.arange(n, dtype=np.int32), np.empty((n, 0), np.int32)
     heaps = ties, slack(dim), lists.similarities, lists.indices
     rooms = threading.local()
@@ -98,12 +98,12 @@ def all_pairs(
                 kernels.offer_columns(*pair, theirs, mine, no_cells, *heaps)
 
     with one_blas_thread():
-        work_through(lists, task, checkpoint, plan, work=work)
+        work_through(lists, task, progress, work=work)
     return lists
 
 
 def on_device(
-    rows: np.ndarray, k: int, device: str, *, checkpoint: GraphCheckpoint | None = None, work: Work = UNWATCHED
+    rows: np.ndarray, k: int, device: str, *, progress: Progress[NeighborLists] | None = None, work: Work = UNWATCHED
 ) -> NeighborLists:
     """`all_pairs` on a torch device; blocks of rows are finished one by one.
 
@@ -112,12 +112,11 @@ def on_device(
     import torch
 
     n = len(rows)
-    checkpoint = checkpoint or GraphCheckpoint()
+    progress = progress or Progress()
     step, width = DEVICE_BLOCK
     plan = f"rounded rows by {step} on a device"
-    lists = checkpoint.lists(n, k, -(-n // step) if k else 0, plan)
+    lists = NeighborLists.begun(n, k, -(-n // step) if k else 0, plan, progress)
     tensor = torch.from_numpy(widened(rows)[0]).to(device)
-    saved = time.monotonic()
     for number in np.flatnonzero(~lists.done):
         row = int(number) * step
         some = tensor[row : row + step]
@@ -127,7 +126,7 @@ def on_device(
             try:
                 work.poll()
             except Stopped:
-                checkpoint.save(lists, plan)
+                lists.save(progress)
                 raise
             work.report(float((lists.done.sum() + column / n) / len(lists.done)), "Neighbor graph")
             products = some @ tensor[column : column + width].T
@@ -143,9 +142,8 @@ def on_device(
         numbers = np.arange(row, row + len(some))
         lists.similarities[numbers] = cosines_with(rows, numbers, lists.indices[numbers])
         lists.done[number] = True
-        if time.monotonic() - saved > KEEP_SECONDS and not lists.done.all():
-            checkpoint.save(lists, plan)
-            saved = time.monotonic()
+        if progress.due and not lists.done.all():
+            lists.save(progress)
     return lists
 
 

@@ -9,7 +9,6 @@ is running: a task is never half in it.
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -18,11 +17,11 @@ import numpy as np
 from datamask.corpus.threads import in_threads, thread_count
 from datamask.errors import Stopped
 from datamask.work.context import UNWATCHED, Work
-from datamask.work.kept import Kept
+from datamask.work.kept import Kept, Progress
 from datamask.work.result_file import Content, Entry, require
 
 KEEP_SECONDS = 10.0
-"""Between two savings; more where saving takes long, so that it costs at most a twentieth of the time."""
+"""Between two savings, at least."""
 
 
 @dataclass
@@ -32,68 +31,49 @@ class NeighborLists:
     Attributes:
         similarities, indices: float32 and int32 ``(N, k)`` heaps, without the rows themselves.
         done: bool ``(T,)``, which tasks have added all they have to.
+        plan: what the tasks are; tasks of another plan say nothing about these lists.
     """
 
     similarities: np.ndarray
     indices: np.ndarray
     done: np.ndarray
+    plan: str
 
-
-class GraphCheckpoint:
-    """Where half-built lists are kept between processes.
-
-    Args:
-        cache_dir: None: nowhere, a stop then loses them.
-        fingerprint: of the corpus.
-
-    Attributes:
-        used: whether lists were asked for. resumed: whether they were gone on with, from what may be another process.
-    """
-
-    def __init__(self, cache_dir: str | os.PathLike[str] | None = None, fingerprint: str = "") -> None:
-        self._stored = stored_lists(fingerprint, cache_dir)
-        self.used = self.resumed = False
-
-    def lists(self, n: int, k: int, tasks: int, plan: str) -> NeighborLists:
-        """Lists of n rows to go on with: those kept for the same plan, else empty ones.
-
-        Args:
-            plan: what the tasks are; tasks of another plan say nothing about these.
-        """
+    @classmethod
+    def begun(cls, n: int, k: int, tasks: int, plan: str, progress: Progress[NeighborLists]) -> NeighborLists:
+        """Lists of n rows to go on with: those kept for the same plan, else empty ones."""
         from datamask.corpus.kernels import empty_heaps
 
-        self.used = True
-        if (stored := self._stored.find()) is not None:
-            lists, stored_plan = stored
-            if stored_plan == plan and lists.indices.shape == (n, k) and len(lists.done) == tasks:
-                self.resumed = True
-                return lists
-        return NeighborLists(*empty_heaps(n, k, n), np.zeros(tasks, bool))
+        lists = progress.found(lambda kept: (kept.plan, kept.indices.shape, len(kept.done)) == (plan, (n, k), tasks))
+        return lists or cls(*empty_heaps(n, k, n), np.zeros(tasks, bool), plan)
 
-    def save(self, lists: NeighborLists, plan: str) -> None:
-        """Write the lists down; a folder that cannot be written is logged and does without."""
-        if lists.done.any():
-            self._stored.keep((lists, plan))
-
-    def clear(self) -> None:
-        """Forget what was kept."""
-        self.resumed = False
-        self._stored.drop()
+    def save(self, progress: Progress[NeighborLists]) -> None:
+        """Write them down, if anything is done."""
+        if self.done.any():
+            progress.write(self)
 
 
-def stored_lists(fingerprint: str, cache_dir: str | os.PathLike[str] | None) -> Kept[tuple[NeighborLists, str]]:
-    """Describe a corpus's half-built lists in the cache, and their plan."""
+def stored_lists(fingerprint: str, cache_dir: str | os.PathLike[str] | None) -> Kept[NeighborLists]:
+    """Describe a corpus's half-built lists in the cache."""
     return Kept(
         cache_dir,
         Entry(fingerprint, "neighbors-unfinished", 1),
         read=_checked_lists,
-        write=lambda lists_and_plan: Content({"plan": lists_and_plan[1]}, vars(lists_and_plan[0])),
+        write=lambda lists: Content(
+            {"plan": lists.plan},
+            {"similarities": lists.similarities, "indices": lists.indices, "done": lists.done},
+        ),
     )
 
 
-def _checked_lists(content: Content) -> tuple[NeighborLists, str]:
-    """The lists that a file holds, and their plan. Raises Implausible where they are none."""
-    lists = NeighborLists(*(content.arrays[name] for name in ("similarities", "indices", "done")))
+def graph_progress(fingerprint: str, cache_dir: str | os.PathLike[str] | None) -> Progress[NeighborLists]:
+    """Where a corpus's half-built lists are kept."""
+    return Progress(stored_lists(fingerprint, cache_dir), KEEP_SECONDS)
+
+
+def _checked_lists(content: Content) -> NeighborLists:
+    """The lists that a file holds. Raises Implausible where they are none."""
+    lists = NeighborLists(content["similarities"], content["indices"], content["done"], str(content.value["plan"]))
     similarities, indices = lists.similarities, lists.indices
     require(
         similarities.dtype == np.float32 and indices.dtype == np.int32 and lists.done.dtype == bool,
@@ -108,7 +88,7 @@ def _checked_lists(content: Content) -> tuple[NeighborLists, str]:
     require(indices.min(initial=0) >= 0 and indices.max(initial=0) <= n, "the lists name rows that are not there")
     full = similarities[indices < n]
     require(np.isfinite(full).all() and np.abs(full).max(initial=0.0) <= 1.0 + 1e-4, "the similarities are no cosines")
-    return lists, str(content.value["plan"])
+    return lists
 
 
 class _SaveDue(Exception):
@@ -118,8 +98,7 @@ class _SaveDue(Exception):
 def work_through(
     lists: NeighborLists,
     task: Callable[[int], None],
-    checkpoint: GraphCheckpoint,
-    plan: str,
+    progress: Progress[NeighborLists],
     *,
     costs: np.ndarray | None = None,
     work: Work = UNWATCHED,
@@ -129,7 +108,7 @@ def work_through(
     Args:
         lists: filled by the tasks.
         task: adds all that task number i has to the lists, by itself safe beside other tasks; well under 0.3 s.
-        checkpoint, plan: where and under what name the lists are kept.
+        progress: where the lists are kept.
         costs: of each task, ``(T,)``; None: all cost the same.
         work: asked some ten times a second, and told the share that is done, by cost.
 
@@ -137,11 +116,10 @@ def work_through(
         Stopped: from `work.poll`.
     """
     threads = work.threads or thread_count(len(lists.indices))
-    saved, every = time.monotonic(), KEEP_SECONDS
 
     def poll() -> None:
         work.poll()
-        if time.monotonic() - saved > every:
+        if progress.due and lists.done.any():
             raise _SaveDue
 
     def tick() -> None:
@@ -159,11 +137,8 @@ def work_through(
         try:
             in_threads(next_task, len(todo), threads=threads, poll=poll, tick=tick)
         except _SaveDue:
-            began = time.monotonic()
-            checkpoint.save(lists, plan)
-            saved = time.monotonic()
-            every = max(KEEP_SECONDS, 20 * (saved - began))
+            lists.save(progress)
         except Stopped:
-            checkpoint.save(lists, plan)
+            lists.save(progress)
             raise
     tick()

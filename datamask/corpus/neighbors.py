@@ -17,7 +17,7 @@ from datamask.config import NEIGHBOR_SEARCHES
 from datamask.corpus import neighbor_descent
 from datamask.corpus.corpus import Corpus
 from datamask.corpus.exact_search import all_pairs, cosines_with, falling, nearest, on_device
-from datamask.corpus.graph_checkpoint import GraphCheckpoint, NeighborLists
+from datamask.corpus.graph_checkpoint import NeighborLists, graph_progress
 from datamask.corpus.partition_search import Cells, cells_of, nearby_pairs
 from datamask.corpus.rounded_rows import cosine_error, highest_product, longest_move, rounded, slack
 from datamask.corpus.sampling import row_hash, uniform_rows
@@ -26,7 +26,7 @@ from datamask.errors import OptionError, Stopped
 from datamask.measured import GraphFacts
 from datamask.polling import Poll, no_poll
 from datamask.work.context import UNWATCHED, Work
-from datamask.work.kept import Kept
+from datamask.work.kept import Kept, Progress
 from datamask.work.ledger import ledger
 from datamask.work.result_file import Content, Entry, Implausible, require
 
@@ -124,7 +124,7 @@ def build_neighbors(
     ties: np.ndarray | None = None,
     search: str = "exact",
     device: str = "cpu",
-    checkpoint: GraphCheckpoint | None = None,
+    progress: Progress[NeighborLists] | None = None,
     work: Work = UNWATCHED,
 ) -> NeighborGraph:
     """The graph of unit rows, each rounded as `datamask.corpus.rounded_rows` says.
@@ -137,7 +137,7 @@ def build_neighbors(
         search: ``exact`` or ``approximate``, which runs on the CPU. The latter still compares all pairs where that is
             as quick: few rows, or features without structure; the graph says what it is.
         device: ``cpu`` or any torch device.
-        checkpoint: where what is done is kept, and gone on from; None: nowhere.
+        progress: where what is done is kept, and gone on from; None: nowhere.
         work: asked between blocks, some ten times a second or more often; its threads: on a CPU, None: one per core.
 
     Raises:
@@ -155,12 +155,12 @@ def build_neighbors(
         cells = cells_of(rows, k - 1, ties, work=work.part(0.0, CELLS_SHARE))
         work = work.part(CELLS_SHARE, 1.0)
         if cells is not None:
-            graph = _build_approximately(rows, k, cells, ties, checkpoint or GraphCheckpoint(), work)
+            graph = _build_approximately(rows, k, cells, ties, progress or Progress(), work)
             return _with_true_cosines(graph, features, rows, cells.order, work)
     if str(device) == "cpu":
-        lists, off = all_pairs(rows, k - 1, ties, checkpoint=checkpoint, work=work), 0.0
+        lists, off = all_pairs(rows, k - 1, ties, progress=progress, work=work), 0.0
     else:
-        lists = on_device(rows, k - 1, str(device), checkpoint=checkpoint, work=work)
+        lists = on_device(rows, k - 1, str(device), progress=progress, work=work)
         off = float(slack(rows.shape[1]))
     graph = replace(graph_of(*sorted_lists(lists, ties)), slack=off)
     return _with_true_cosines(graph, features, rows, np.arange(len(rows)), work)
@@ -190,7 +190,7 @@ def _with_true_cosines(
 
 
 def _build_approximately(
-    rows: np.ndarray, k: int, cells: Cells, ties: np.ndarray, checkpoint: GraphCheckpoint, work: Work
+    rows: np.ndarray, k: int, cells: Cells, ties: np.ndarray, progress: Progress[NeighborLists], work: Work
 ) -> NeighborGraph:
     """The graph by a search of the cells and passes of NN-descent.
 
@@ -198,12 +198,12 @@ def _build_approximately(
     """
     searching, descending = work.part(0.0, SEARCH_SHARE), work.part(SEARCH_SHARE, 1.0)
     placed, placed_ties = rows[cells.order], ties[cells.order]
-    lists = nearby_pairs(placed, k - 1, cells, placed_ties, checkpoint=checkpoint, work=searching)
+    lists = nearby_pairs(placed, k - 1, cells, placed_ties, progress=progress, work=searching)
     (indices, similarities), done = sorted_lists(lists, placed_ties), lists.done
     del lists  # the lists of the pass take as much memory
     better, again = (indices, similarities), cells.passes > 1
     if again:  # there is no room for these lists beside those before and after the second pass
-        checkpoint.save(NeighborLists(similarities, indices, done), cells.plan)
+        progress.write(NeighborLists(similarities, indices, done, cells.plan))
         del indices, similarities
     try:
         for number in range(cells.passes):
@@ -215,7 +215,7 @@ def _build_approximately(
         )
     except Stopped:
         if not again:
-            checkpoint.save(NeighborLists(similarities, indices, done), cells.plan)
+            progress.write(NeighborLists(similarities, indices, done, cells.plan))
         raise
 
 
@@ -325,26 +325,25 @@ def neighbors_for(
 def _neighbors_for(
     corpus: Corpus, k: int, cache_dir: str | os.PathLike[str] | None, search: str, device: str, work: Work
 ) -> NeighborGraph:
-    checkpoint = GraphCheckpoint(cache_dir, corpus.fingerprint)
+    progress = graph_progress(corpus.fingerprint, cache_dir)
 
     def build() -> NeighborGraph:
         ties = row_hash(corpus.ids, 0)
         return build_neighbors(
-            corpus.features, k, ties=ties, search=search, device=device, checkpoint=checkpoint, work=work
+            corpus.features, k, ties=ties, search=search, device=device, progress=progress, work=work
         )
 
     def build_checked() -> NeighborGraph:
         graph = build()
-        if checkpoint.resumed and not _holds(graph, corpus.features):
-            checkpoint.clear()  # half a graph that could not be told to be wrong
+        if progress.resumed and not _holds(graph, corpus.features):
+            progress.clear()  # half a graph that could not be told to be wrong
             graph = build()
         return graph
 
     graph = stored_graph(corpus, cache_dir).find_or_compute(
         build_checked, work.poll, lambda kept: _serves(kept, k, search)
     )
-    if checkpoint.used:
-        checkpoint.clear()
+    progress.clear()
     return graph.first(k)
 
 

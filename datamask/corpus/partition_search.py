@@ -28,11 +28,12 @@ import numpy as np
 
 from datamask.corpus.centres import Centres, cell_count
 from datamask.corpus.exact_search import nearest
-from datamask.corpus.graph_checkpoint import GraphCheckpoint, NeighborLists, work_through
+from datamask.corpus.graph_checkpoint import NeighborLists, work_through
 from datamask.corpus.pair_search import PairSearch, Visits
 from datamask.corpus.sampling import uniform_rows
 from datamask.corpus.threads import one_blas_thread
 from datamask.work.context import UNWATCHED, Work
+from datamask.work.kept import Progress
 
 AIMED_RECALL = 0.97
 """Share of the true neighbours that the probing aims at. The rest is for `datamask.corpus.neighbor_descent`: 0.99 by
@@ -183,18 +184,18 @@ def nearby_pairs(
     cells: Cells,
     ties: np.ndarray,
     *,
-    checkpoint: GraphCheckpoint | None = None,
+    progress: Progress[NeighborLists] | None = None,
     work: Work = UNWATCHED,
 ) -> NeighborLists:
     """The k most similar others of each row among those that it is compared with, as heaps; by threads.
 
     Args:
-        rows, ties: by position. checkpoint, work: as in `datamask.corpus.exact_search.all_pairs`.
+        rows, ties: by position. progress, work: as in `datamask.corpus.exact_search.all_pairs`.
 
     Raises:
         Stopped: from `work.poll`.
     """
-    checkpoint = checkpoint or GraphCheckpoint()
+    progress = progress or Progress()
     starts, probed = cells.starts, cells.probed
     group_of_cell = starts[:-1] // max(GROUP, len(rows) // GROUPS)
     edges = starts[np.searchsorted(group_of_cell, np.arange(int(group_of_cell[-1]) + 2))]
@@ -206,7 +207,7 @@ def nearby_pairs(
     # many visitors come from near by: their pairs fill the lists with good entries early
     tasks = sorted((pair for pair in visitors if sizes[pair[1]]), key=lambda pair: (-len(visitors[pair]), pair))
     locks = [threading.Lock() for _ in range(len(edges))]
-    lists = checkpoint.lists(len(rows), k, len(tasks), cells.plan)
+    lists = NeighborLists.begun(len(rows), k, len(tasks), cells.plan, progress)
     search = PairSearch(rows, ties, starts, 0, probed, lists.similarities, lists.indices)
 
     def task(index: int) -> None:
@@ -218,8 +219,7 @@ def nearby_pairs(
         work_through(
             lists,
             task,
-            checkpoint,
-            cells.plan,
+            progress,
             # the first ones have most pairs: half of the tasks are a small part of the work
             costs=np.array([len(visitors[task]) * sizes[task[1]] for task in tasks], float),
             work=work,

@@ -120,7 +120,8 @@ class _Known:
         """The picks of lazy greedy, int64, in order; fewer than `size` if it ran out of candidates."""
 
         def told(solver: LazyGreedy) -> None:
-            progress.keep(lambda: Content(arrays={"picks": solver.picks[: solver.done]}))
+            if progress.due:
+                progress.write(Content(arrays={"picks": solver.picks[: solver.done]}))
 
         best = self.lists.uncovered()
         return greedy(*self.lists.reverse, self.bonus, size, self.place, poll, fixed, best, told)
@@ -263,9 +264,9 @@ def _swapped(
         poll()
         before = member.copy()
         log = search.advance()
-        if not search.finished:  # position, quiet and in_pass do not say that it is
+        if progress.due and not search.finished:  # position, quiet and in_pass do not say that it is
             at = np.array([search.position, search.quiet, search.in_pass])
-            progress.keep(lambda: Content(arrays={"member": member, "at": at}))  # noqa: B023 - called at once
+            progress.write(Content(arrays={"member": member, "at": at}))
         # several points of one call: small corpora are done within it
         last = 0
         for count in marks(len(log)):

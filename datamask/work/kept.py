@@ -212,37 +212,40 @@ class Progress(Generic[T]):
     Args:
         kept: describes the file; None: nothing is written or found.
         seconds: between two writings; more where these take long, so that they cost at most a twentieth of the time.
+
+    Attributes:
+        resumed: whether the work goes on from what may be another process.
     """
 
     def __init__(self, kept: Kept[T] | None = None, seconds: float = 20.0) -> None:
-        self._kept, self._every = kept, seconds
-        self._written = time.monotonic()
+        self._kept, self._seconds = kept, seconds
+        self._next = time.monotonic() + seconds
+        self._begun = self.resumed = False
 
-    def found(self) -> T | None:
-        """Where an earlier attempt was; None: nowhere."""
-        return None if self._kept is None else self._kept.find()
+    def found(self, serves: Callable[[T], bool] = lambda state: True) -> T | None:
+        """Where an earlier attempt was; None: nowhere. serves: whether it was one of the same work."""
+        self._begun = True
+        state = None if self._kept is None else self._kept.find()
+        self.resumed = state is not None and serves(state)
+        return state if self.resumed else None
 
     @property
     def due(self) -> bool:
         """Whether it is time to write."""
-        return self._kept is not None and time.monotonic() - self._written > self._every
-
-    def keep(self, state: Callable[[], T]) -> None:
-        """Write down where the work is, if it is time to."""
-        if self.due:
-            self.write(state())
+        return self._kept is not None and time.monotonic() > self._next
 
     def write(self, state: T) -> None:
-        """Write down where the work is; a folder that cannot be written is logged and does without."""
+        """Write down where the work is. Raises as `Kept.keep`."""
         if self._kept is not None:
             began = time.monotonic()
             self._kept.keep(state)
-            self._written = time.monotonic()
-            self._every = max(self._every, 20 * (self._written - began))
+            written = time.monotonic()
+            self._next = written + max(self._seconds, 20 * (written - began))
 
     def clear(self) -> None:
-        """Forget it: the work is done."""
-        if self._kept is not None:
+        """Forget it: the work is done. Where it was not begun here, another process may be at it."""
+        self.resumed = False
+        if self._kept is not None and self._begun:
             self._kept.drop()
 
 

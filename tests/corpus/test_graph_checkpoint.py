@@ -12,11 +12,12 @@ import numpy as np
 import pytest
 
 from datamask.corpus import exact_search, graph_checkpoint, kernels, neighbor_descent, neighbors, partition_search
-from datamask.corpus.graph_checkpoint import GraphCheckpoint
+from datamask.corpus.graph_checkpoint import NeighborLists, graph_progress, stored_lists
 from datamask.corpus.neighbors import build_neighbors, neighbors_for
 from datamask.corpus.pair_search import PairSearch
 from datamask.errors import Stopped
 from datamask.work.context import Work
+from datamask.work.kept import Progress
 from tests.making.raw_cache import RawCache
 from tests.reference.lists import cosines
 
@@ -176,15 +177,11 @@ def test_what_was_kept_for_another_plan_or_is_damaged_is_not_used(
 ):
     corpus = make_corpus(features)
     whole = build_neighbors(features, 9)
-    lists = GraphCheckpoint().lists(1500, 11, 300, "all pairs of rounded rows in blocks of 64")
+    lists = NeighborLists.begun(1500, 11, 300, "", Progress())
     lists.done[:] = True  # a lie, to be seen if it is believed
     for spoil in ("k", "plan", "damage"):
-        GraphCheckpoint(tmp_path, "f" * 32).save(
-            lists,
-            "all pairs of rounded rows in blocks of 32"
-            if spoil == "plan"
-            else "all pairs of rounded rows in blocks of 64",
-        )
+        lists.plan = f"all pairs of rounded rows in blocks of {32 if spoil == 'plan' else 64}"
+        lists.save(graph_progress("f" * 32, tmp_path))
         if spoil == "damage":
             kept(tmp_path).write_bytes(kept(tmp_path).read_bytes()[:-200])
         graph = neighbors_for(corpus, 9 if spoil == "k" else 12, tmp_path)
@@ -252,17 +249,16 @@ def test_a_stop_that_the_caller_did_not_ask_for_ends_the_build_too(features, mak
 def test_saving_happens_between_tasks_and_seldom(features, tmp_path, monkeypatch):
     """At every saving the lists hold all of the tasks that count as done and nothing of the others."""
     monkeypatch.setattr(exact_search, "FLOPS_PER_BLOCK", 1)
-    monkeypatch.setattr(graph_checkpoint, "KEEP_SECONDS", 0.0)
     saved = []
 
-    class Watched(GraphCheckpoint):
-        def save(self, lists, plan):
+    class Watched(Progress):
+        def write(self, lists):
             saved.append((lists.similarities.copy(), lists.done.copy()))
 
     part = features[:700]
     real = np.dot
     monkeypatch.setattr(np, "dot", lambda *args, **kwargs: (time.sleep(0.01), real(*args, **kwargs))[1])
-    build_neighbors(part, 12, checkpoint=Watched(tmp_path, "f" * 32), work=Work(threads=2))
+    build_neighbors(part, 12, progress=Watched(stored_lists("f" * 32, tmp_path), 0.0), work=Work(threads=2))
     assert saved
     block, count = 64, -(-700 // 64)
     places = [(first, first + offset) for offset in range(count) for first in range(count - offset)]

@@ -22,6 +22,7 @@ from datamask.errors import OptionError, Stopped
 from datamask.files import replacing
 from datamask.polling import poll_of
 from datamask.work.context import Work
+from datamask.work.kept import Progress
 from tests.making.raw_cache import RawCache
 from tests.reference import lists
 from tests.reference.lists import cosines, true_lists
@@ -254,13 +255,13 @@ def test_a_graph_that_cannot_be_that_of_the_corpus_is_not_served(tmp_path, make_
 
 def test_a_half_built_graph_that_is_wrong_without_looking_so_is_built_again(tmp_path, make_corpus, monkeypatch):
     corpus = make_corpus(np.random.default_rng(0).normal(size=(60, 5)))
-    good, real = neighbors_for(corpus, 10, None), graph_checkpoint.GraphCheckpoint.lists
+    good, real = neighbors_for(corpus, 10, None), Progress.found
 
-    def kept_elsewhere(self, n, k, tasks, plan):
-        lists = real(self, n, k, tasks, plan)
-        if self.resumed:
+    def kept_elsewhere(self, serves):
+        lists = real(self, serves)
+        if lists is not None:
             lists.done[:] = True
-            lists.indices[:] = (np.arange(n)[:, None] + 1 + np.arange(k)) % n
+            lists.indices[:] = (np.arange(60)[:, None] + 1 + np.arange(9)) % 60
             lists.similarities[:] = 0.5
         return lists
 
@@ -273,7 +274,7 @@ def test_a_half_built_graph_that_is_wrong_without_looking_so_is_built_again(tmp_
             "done": np.array([False]),
         },
     )
-    monkeypatch.setattr(graph_checkpoint.GraphCheckpoint, "lists", kept_elsewhere)
+    monkeypatch.setattr(Progress, "found", kept_elsewhere)
     monkeypatch.setattr(exact_search, "BLOCK", 1024)
     monkeypatch.setattr(exact_search, "FLOPS_PER_BLOCK", 2 * 5 * 1024**2)
     counted = Counted(monkeypatch)

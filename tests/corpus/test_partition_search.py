@@ -36,6 +36,7 @@ from datamask.corpus.partition_search import Cells, cells_of, nearby_pairs
 from datamask.corpus.rounded_rows import rounded
 from datamask.errors import OptionError, Stopped
 from datamask.work.context import Work
+from datamask.work.kept import Progress
 from tests.making.raw_cache import RawCache
 from tests.reference.lists import true_lists
 
@@ -80,12 +81,11 @@ def test_progress_goes_by_the_pairs_and_not_by_the_parts(small, monkeypatch):
     assert given["costs"].sum() == np.diff(cells.starts)[cells.probed].sum() and given["costs"].min() > 0
     # of three parts the costly one is done
     shares, told = [], threading.Event()
-    lists = NeighborLists(np.zeros((0, 1)), np.zeros((0, 1), int), np.array([True, False, False]))
+    lists = NeighborLists(np.zeros((0, 1)), np.zeros((0, 1), int), np.array([True, False, False]), "")
     graph_checkpoint.work_through(
         lists,
         lambda part: told.wait(120),
-        graph_checkpoint.GraphCheckpoint(),
-        "three parts",
+        Progress(),
         costs=np.array([8.0, 1.0, 1.0]),
         work=Work(report=lambda share, what: (shares.append(share), told.set()), threads=1),
     )

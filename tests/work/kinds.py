@@ -16,7 +16,7 @@ import torch
 from datamask.ablation.result import AblationResult
 from datamask.analyses.ablation.compute.kept import LOSSES, TRAINING, StudyCache
 from datamask.corpus.corpus import Corpus
-from datamask.corpus.graph_checkpoint import GraphCheckpoint, stored_lists
+from datamask.corpus.graph_checkpoint import NeighborLists, graph_progress, stored_lists
 from datamask.corpus.neighbors import build_neighbors, stored_graph
 from datamask.corpus.projections.layouts import stored_layout
 from datamask.dashboard.map import map_layout, named_regions
@@ -25,6 +25,7 @@ from datamask.evaluation.anchors import diversity_anchor, stored_ends
 from datamask.evaluation.measures.clusters import cluster_labels, stored_clusters
 from datamask.evaluation.pool import Pool
 from datamask.runs import ablation_results, stored_measures
+from datamask.work.kept import Progress
 from datamask.work.result_file import Content, Entry
 from tests.making.ablations import ROBUST, made_result
 from tests.making.pools import made_corpus
@@ -106,14 +107,14 @@ def graph(corpus: Corpus) -> Kind:
 
 
 def unfinished(corpus: Corpus) -> Kind:
-    lists = GraphCheckpoint().lists(N, 9, 4, "plan")
+    lists = NeighborLists.begun(N, 9, 4, "plan", Progress())
     lists.similarities[:, :3], lists.indices[:, :3], lists.done[0] = 0.5, 1, True
     arrays = {"similarities": lists.similarities, "indices": lists.indices, "done": lists.done}
 
     def read(folder: Path) -> Any:
-        resumed = GraphCheckpoint(folder, corpus.fingerprint)
-        lists = resumed.lists(N, 9, 4, "plan")
-        return lists if resumed.resumed else None
+        progress = graph_progress(corpus.fingerprint, folder)
+        lists = NeighborLists.begun(N, 9, 4, "plan", progress)
+        return lists if progress.resumed else None
 
     return Kind(
         stored_lists(corpus.fingerprint, None).entry,
