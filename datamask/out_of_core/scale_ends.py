@@ -8,17 +8,13 @@ that are known from memory, where it holds all rows, are taken over.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
-from datamask.errors import StoreError
-from datamask.files import read_bounded, write_text
 from datamask.measured import Anchor, is_bound
 from datamask.out_of_core import streamed_dual
 from datamask.out_of_core.engines import Engine
@@ -28,9 +24,8 @@ from datamask.recipes.recipe import Recipe, ScoreRule
 from datamask.recipes.stepping import rule_of
 from datamask.recipes.weights import Weights
 from datamask.work.context import UNWATCHED, Work
-
-ENDS_FILE, MOST_BYTES = "ends.json", 1 << 20
-"""In the scratch: the ends that were found, so that a run that is resumed finds them."""
+from datamask.work.kept import Kept, of_work
+from datamask.work.result_file import Content, Entry, digest_of
 
 LEAST = 1e-6
 """Weight of a random number for each row, times S - 1, with which a term alone is solved. Where a term has many best
@@ -99,10 +94,11 @@ class ScaleEnds:
         streamed_dual.check_size(scratch.rows, size)
         self._scratch, self._size, self._known = scratch, size, known
         self._names = [name for name, _ in recipe.terms]
-        self._path = scratch.folder / ENDS_FILE
-        self._made_of = {"scratch": scratch.digest, "size": size, "terms": self._names}
+        made_of = {"scratch": scratch.digest, "size": size, "terms": self._names}
+        entry = Entry("ends", "ends", 1, digest_of(made_of))
+        self._stored: Kept[dict[str, Any]] = of_work(scratch.folder, entry, lambda content: content.value, Content)
         self.alone: dict[str, Alone] = {}
-        self.exact = _kept(self._path, self._made_of)
+        self.exact = self._stored.find()
         """The ends as the shards have them, once they are known."""
         unknown = [name for name in self._names if name not in known] if self.exact is None else []
         for number, name in enumerate(unknown):
@@ -129,7 +125,8 @@ class ScaleEnds:
 
     def keep(self) -> None:
         """Write the ends down, so that a run that is resumed finds them."""
-        write_text(self._path, json.dumps({"made_of": self._made_of, "ends": self.exact}))
+        assert self.exact is not None
+        self._stored.keep(self.exact)
 
     def _ends(self, found: Mapping[str, tuple[float, float]], squares: PoolSquares | None) -> dict[str, Any]:
         """found: by term, best value and bound."""
@@ -168,7 +165,7 @@ def _solved_alone(
         _naming(work, name),
         block_rows=block_rows,
         engine=engine,
-        state=f"dual-{name}.npz",
+        name=f"dual-{name}",
         random=_random(scratch, name, size, pilot),
     )
     assert dual.least is not None
@@ -215,13 +212,3 @@ def _random(scratch: Scratch, name: str, size: int, squares: PoolSquares | None)
         rows, mean = scratch.rows, scratch.moments.mean
         return -(rows * float(mean @ mean) - 1.0) / (rows - 1)
     return squares.random(size)
-
-
-def _kept(path: Path, made_of: dict[str, Any]) -> dict[str, Any] | None:
-    """The ends that were kept; None: none, or of something else."""
-    try:
-        record = json.loads(read_bounded(path, MOST_BYTES))
-        ends: dict[str, Any] = record["ends"]
-        return ends if record["made_of"] == made_of else None
-    except (OSError, StoreError, ValueError, TypeError, KeyError, RecursionError):
-        return None

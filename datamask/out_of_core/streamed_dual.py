@@ -25,18 +25,14 @@ their features in each thread. Sums are in float64.
 from __future__ import annotations
 
 import json
-import zipfile
-import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from datamask.corpus.threads import MOST_THREADS
 from datamask.errors import InputError
-from datamask.files import replacing
 from datamask.measured import is_bound
 from datamask.out_of_core.engines import Engine
 from datamask.out_of_core.rounding import Members, rounded
@@ -50,6 +46,8 @@ from datamask.recipes.scoring import ROWS_AT_ONCE, Scorer
 from datamask.recipes.stepping import between, next_rule, rule_of, slope_along
 from datamask.recipes.weights import Weights
 from datamask.work.context import UNWATCHED, Work
+from datamask.work.kept import Kept, of_work
+from datamask.work.result_file import Content, Entry, digest_of, require
 
 MOST_PASSES, USUAL_PASSES = 12, 5
 
@@ -74,9 +72,6 @@ NEAR_ROWS = (512, 8192)
 
 PILOT_ROWS = 8192
 """Rows, evenly spaced, that give the standard deviation of the scores, and where a threshold moves when a rule does."""
-
-STATE = "dual.npz"
-"""In the scratch: what the passes so far came to."""
 
 CLOSE_SHARE = 5e-6
 """The same for an end of a scale, as a share of the way from random to best: calibrated values rest on it. 200,000 x
@@ -160,7 +155,7 @@ def solve(
     *,
     block_rows: int,
     engine: Engine | None = None,
-    state: str = STATE,
+    name: str = "dual",
     random: float | None = None,
     rules: RowRules | None = None,
     on_pass: Callable[[Dual], None] | None = None,
@@ -172,7 +167,7 @@ def solve(
         work: told of the share of the passes as if there were `USUAL_PASSES`, and slower after these.
         block_rows: bounds the memory; see `memory_bytes`.
         engine: does the passes, a task for each part of the rows; None: threads of this process do.
-        state: name of the file in the scratch that keeps what the passes come to.
+        name: of the file in the scratch that keeps what the passes come to.
         random: value of a random selection, for an end of a scale; see `Dual.random`.
         rules: pins, bans and given rows, which count among the `size`; None: all rows are free.
         on_pass: called after every pass, those of a stopped attempt included.
@@ -187,8 +182,8 @@ def solve(
     made_of = {"scratch": scratch.digest, "rule": _digest(recipe), "size": size}
     if rules is not None:
         made_of["rules"] = rules.digest
-    path = scratch.folder / state
-    dual = _kept(path, made_of, scratch.rows)
+    stored = stored_dual(scratch, name, made_of)
+    dual = stored.find()
     pilot = Pilot(scratch, limits.free)
     if dual is None:
         rule = rule_of(recipe, weights, size)
@@ -202,7 +197,7 @@ def solve(
         part = work.part(_share(number), _share(number + 1))
         one_pass = passes(dual.rule, dual.expected, dual.spread, f"Pass {number + 1} over", part)
         _after(dual, scratch, one_pass, passes.scores, limits, weights, pilot, work.poll)
-        _keep(path, dual, made_of)
+        stored.keep(dual)
         if on_pass is not None:
             on_pass(dual)
     return dual
@@ -469,34 +464,28 @@ def _digest(recipe: Recipe) -> str:
     return replace(recipe, learned={}, all_rows={}, notes=(), thresholds=Thresholds(None)).digest
 
 
-def _keep(path: Path, dual: Dual, made_of: Mapping[str, Any]) -> None:
-    """Write down what the passes so far came to."""
+def stored_dual(scratch: Scratch, name: str, made_of: Mapping[str, Any]) -> Kept[Dual]:
+    """Describe what the passes of an attempt came to, of just the same."""
+
+    def read(content: Content) -> Dual:
+        note = json.loads(content.value["note"])
+        require(len(content["packed"]) == -(-scratch.rows // 8), "the members are of other rows")
+        rules = {}
+        for each in ("rule", "least"):
+            arrays: dict[str, Any] = {part: content.arrays.get(f"{each}_{part}") for part in RULE_ARRAYS}
+            rules[each] = ScoreRule(**note[each], **arrays)
+        numbers = {part: note[part] for part in _NUMBERS}
+        return Dual(rules["rule"], packed=content["packed"], least=rules["least"], **numbers)
+
+    return of_work(scratch.folder, Entry("dual", name, 1, digest_of(made_of)), read, _content)
+
+
+def _content(dual: Dual) -> Content:
+    """What is written down of the passes so far."""
     arrays: dict[str, np.ndarray] = {"packed": dual.packed}
-    numbers: dict[str, Any] = {}
+    numbers: dict[str, Any] = {part: getattr(dual, part) for part in _NUMBERS}
     for name, rule in (("rule", dual.rule), ("least", dual.least)):
         if rule is not None:
             numbers[name], of_rule = rule.parts()
             arrays |= {f"{name}_{part}": array for part, array in of_rule.items()}
-    numbers |= {part: getattr(dual, part) for part in _NUMBERS}
-    with replacing(path, ".npz") as part, part.open("wb") as file:
-        np.savez(file, note=np.array(json.dumps({"made_of": made_of, **numbers})), **arrays)  # type: ignore[arg-type]
-
-
-def _kept(path: Path, made_of: Mapping[str, Any], rows: int) -> Dual | None:
-    """What was written down of an attempt before, of just the same; None: nothing was."""
-    try:
-        with np.load(path, allow_pickle=False) as stored:
-            note = json.loads(str(stored["note"]))
-            arrays = {name: stored[name] for name in stored.files if name != "note"}
-        if note["made_of"] != made_of or len(arrays["packed"]) != -(-rows // 8):
-            return None
-        rules = {
-            name: ScoreRule(
-                **note[name], **{part: arrays[f"{name}_{part}"] for part in RULE_ARRAYS if f"{name}_{part}" in arrays}
-            )
-            for name in ("rule", "least")
-        }
-        numbers = {part: note[part] for part in _NUMBERS}
-        return Dual(rules["rule"], packed=arrays["packed"], least=rules["least"], **numbers)
-    except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile, zlib.error):
-        return None  # damaged, or of another version: the passes begin anew
+    return Content({"note": json.dumps(numbers)}, arrays)  # as text: bounds may be infinite

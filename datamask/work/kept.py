@@ -52,7 +52,8 @@ class Kept(Generic[T]):
         required: a result that cannot be written raises `StoreError`; without it the result is only given.
         locked: one thread or process computes, and others wait for it. False is for parts of a result that is locked:
             hundreds of parts would leave hundreds of locks.
-        mapped: arrays are read as maps, without a look at their digest; the bound on the cache leaves the file alone.
+        mapped: arrays are read as maps, without a look at their digest.
+        bounded: the bound on the cache holds; not in the folder of work that needs all it has kept.
 
     Example:
         >>> entry = Entry("four", "double", 1)
@@ -69,6 +70,7 @@ class Kept(Generic[T]):
     required: bool = False
     locked: bool = True
     mapped: bool = False
+    bounded: bool = True
 
     @property
     def path(self) -> Path:
@@ -192,7 +194,7 @@ class Kept(Generic[T]):
             # of the folder, not of the file: an ablation keeps hundreds of files
             warn_once(f"{cache.root} cannot be written ({cause.strerror or cause}), so results are not kept")
             return False
-        if not self.mapped:
+        if self.bounded:
             cache.bound(self.entry.subject, written)
         return True
 
@@ -290,12 +292,15 @@ class Parts:
 
 def piece(folder: Path, word: str, version: int, number: int) -> Kept[Content]:
     """Describe a piece of `Parts` by their word."""
-    return in_folder(folder, Entry(folder.name, word, version, f"{number:06d}"))
+    entry = Entry(folder.name, word, version, f"{number:06d}")
+    return of_work(folder.parent, entry, _same, _same, mapped=True)
 
 
-def in_folder(folder: Path, entry: Entry) -> Kept[Content]:
-    """Describe arrays and facts in any folder, read as maps. entry: its subject is the name of the folder."""
-    return Kept(folder.parent, entry, _same, _same, required=True, locked=False, mapped=True)
+def of_work(
+    root: Path, entry: Entry, read: Callable[[Content], T], write: Callable[[T], Content], mapped: bool = False
+) -> Kept[T]:
+    """Describe what work keeps in a folder of its own, where nobody else writes."""
+    return Kept(root, entry, read, write, required=True, locked=False, mapped=mapped, bounded=False)
 
 
 def found(kept: Kept[T]) -> T:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from pathlib import Path
 
@@ -101,3 +102,8 @@ def with_stops(attempt, most: int, more: int = 0):
 def loaded(argument) -> dict:
     """A task: which of these a worker has loaded."""
     return {"modules": [name for name in ("numba", "torch") if name in sys.modules]}
+
+
+def forget_dual(scratch: Scratch) -> None:
+    """Remove what the passes of earlier solutions came to."""
+    shutil.rmtree(scratch.folder / "dual", ignore_errors=True)

@@ -17,7 +17,7 @@ from datamask.out_of_core.streamed_dual import Dual, solve
 from datamask.polling import no_poll
 from datamask.recipes.scoring import Scorer
 from datamask.work.context import Work
-from tests.making.shards import SerialEngine, clustered, scratch_of
+from tests.making.shards import SerialEngine, clustered, forget_dual, scratch_of
 from tests.out_of_core.watched import WatchedEngine
 from tests.recipes.test_stepping import KINDS, _any_recipe
 
@@ -34,7 +34,7 @@ def recipe_of(kind="sum"):
 
 
 def solved(scratch, engine=None, kind="sum", **options) -> Dual:
-    (scratch.folder / "dual.npz").unlink(missing_ok=True)
+    forget_dual(scratch)
     return solve(scratch, recipe_of(kind), SIZE, block_rows=BLOCK, engine=engine, **options)
 
 

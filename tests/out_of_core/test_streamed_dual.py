@@ -33,7 +33,7 @@ from datamask.runs.store import RunStore
 from datamask.work.context import Work
 from tests.making.derivable_runs import shard
 from tests.making.run_folders import ROOT
-from tests.making.shards import SerialEngine
+from tests.making.shards import SerialEngine, forget_dual
 from tests.recipes.test_stepping import KINDS, _any_recipe, _value, _written
 
 BLOCK = 4096
@@ -71,7 +71,7 @@ def test_of_few_rows_the_best_of_all_subsets_is_met_and_never_above_the_bound(ki
             )
             assert dual.bound >= best - 1e-9 and dual.value <= best + 1e-6
             reached.append(best - dual.value <= 1e-6)
-            (scratch.folder / "dual.npz").unlink()
+            forget_dual(scratch)
     assert np.mean(reached) >= 0.5
 
 
@@ -100,10 +100,10 @@ def test_pins_and_bans_hold_and_the_bound_is_that_of_the_subsets_that_obey_them(
             )
             assert dual.proved and dual.bound >= best - 1e-9 and dual.value <= best + 1e-6
             reached.append(best - dual.value <= 1e-6)
-            (scratch.folder / "dual.npz").unlink()
+            forget_dual(scratch)
             by_tasks = solve(scratch, recipe, size, block_rows=BLOCK, rules=rules, engine=SerialEngine())
             assert by_tasks.passes == dual.passes and np.array_equal(by_tasks.packed, dual.packed)
-            (scratch.folder / "dual.npz").unlink()
+            forget_dual(scratch)
     assert np.mean(reached) >= 0.5
 
 
@@ -116,7 +116,7 @@ def test_rules_that_leave_nothing_to_choose_are_refused_and_others_are_another_s
     ):
         with pytest.raises(InputError, match=words):
             solve(scratch, recipe, 40, block_rows=BLOCK, rules=rules)
-    (scratch.folder / "dual.npz").unlink(missing_ok=True)
+    forget_dual(scratch)
     free = solve(scratch, recipe, 600, block_rows=BLOCK)
     bound = free.bound
     members = np.flatnonzero(free.selected(3_000))
@@ -158,7 +158,7 @@ def _run(root, path, rows=None, **options):
 @pytest.mark.parametrize("kind", ["pairwise", "raw", "disf_fixed", "sum", "quality"])
 def test_bound_and_value_meet_within_twelve_passes(kind, learned):
     _root, scratch, recipes = learned
-    (scratch.folder / "dual.npz").unlink(missing_ok=True)
+    forget_dual(scratch)
     told = []
     dual = solve(scratch, recipes[kind], 4000, block_rows=BLOCK, on_pass=lambda dual: told.append(dual.passes[-1]))
     assert len(told) == len(dual.passes) <= MOST_PASSES
@@ -196,7 +196,7 @@ def test_rules_that_nobody_solved_for_lead_to_the_bound_as_well(kind, three_thou
     """Steps that lead too far are shortened; what is left of 3,000 rows is whole rows in the place of shares."""
     scratch = three_thousand
     for seed in (3, 4, 6):
-        (scratch.folder / "dual.npz").unlink(missing_ok=True)
+        forget_dual(scratch)
         dual = solve(scratch, _any_recipe(np.random.default_rng(seed), 8, **KINDS[kind]), 600, block_rows=BLOCK)
         assert dual.gap <= 1e-5 and len(dual.passes) <= MOST_PASSES
 
@@ -253,7 +253,7 @@ def test_the_slope_along_a_step_is_that_of_the_dual(three_thousand):
 def test_it_is_worth_what_the_same_rows_are_in_memory(learned):
     """On the raw scale, which needs no anchors, both solve one problem."""
     root, scratch, recipes = learned
-    (scratch.folder / "dual.npz").unlink(missing_ok=True)
+    forget_dual(scratch)
     dual = solve(scratch, recipes["raw"], 4000, block_rows=BLOCK)
     run = _run(root, root / "same.parquet", objective="pairwise", scale="raw", lamb=0.05, select_ratio=0.2)
     summary = run.status().to_dict()["summary"]
@@ -266,10 +266,10 @@ def test_it_is_worth_what_the_same_rows_are_in_memory(learned):
 
 def test_a_stopped_solution_goes_on_behind_its_last_whole_pass(learned):
     _root, scratch, recipes = learned
-    (scratch.folder / "dual.npz").unlink(missing_ok=True)
+    forget_dual(scratch)
     recipe, whole = recipes["disf_fixed"], []
     unbroken = solve(scratch, recipe, 4000, block_rows=BLOCK, on_pass=lambda dual: whole.append(len(dual.passes)))
-    (scratch.folder / "dual.npz").unlink()
+    forget_dual(scratch)
     seen = []
     with pytest.raises(Stopped):
         solve(
@@ -286,8 +286,9 @@ def test_a_stopped_solution_goes_on_behind_its_last_whole_pass(learned):
     assert again[:2] == [one["value"] for one in dual.passes[:2]] and len(again) == len(dual.passes)
     assert dual.passes == unbroken.passes and np.array_equal(dual.packed, unbroken.packed)
     # what is damaged is done again
-    for content in (b"", b"PK", (scratch.folder / "dual.npz").read_bytes()[:900]):
-        (scratch.folder / "dual.npz").write_bytes(content)
+    (state,) = (scratch.folder / "dual").iterdir()
+    for content in (b"", b"PK", state.read_bytes()[:900]):
+        state.write_bytes(content)
         passes = []
         solve(
             scratch,
@@ -304,11 +305,11 @@ def test_a_stopped_solution_goes_on_behind_its_last_whole_pass(learned):
 def test_a_stop_during_swaps_changes_nothing_of_what_comes_out(learned, monkeypatch):
     """Half of the swaps of a pass are no pass: it is done again as a whole."""
     _root, scratch, recipes = learned
-    (scratch.folder / "dual.npz").unlink(missing_ok=True)
+    forget_dual(scratch)
     unbroken = solve(scratch, recipes["sum"], 4000, block_rows=BLOCK)
     assert all(one_pass["swaps"] > 0 for one_pass in unbroken.passes)
     for wanted in range(1, len(unbroken.passes) + 1):
-        (scratch.folder / "dual.npz").unlink()
+        forget_dual(scratch)
         begun, swapping = [], []
 
         def watched(*given, begun=begun, swapping=swapping):
@@ -338,7 +339,7 @@ def test_the_same_to_the_last_bit_with_any_number_of_threads(learned, monkeypatc
     outcomes = []
     for threads in (1, 4, 3):
         monkeypatch.setattr("datamask.corpus.threads.thread_count", lambda tasks, threads=threads: min(threads, tasks))
-        (scratch.folder / "dual.npz").unlink(missing_ok=True)
+        forget_dual(scratch)
         dual = solve(scratch, recipes["sum"], 4000, block_rows=BLOCK)
         outcomes.append((dual.packed.tobytes(), dual.passes, dual.rule.direction.tobytes(), dual.rule.moment.tobytes()))
     assert outcomes[0] == outcomes[1] == outcomes[2]
@@ -346,7 +347,7 @@ def test_the_same_to_the_last_bit_with_any_number_of_threads(learned, monkeypatc
 
 def test_a_fault_in_one_thread_ends_all_of_them(learned, monkeypatch):
     _root, scratch, recipes = learned
-    (scratch.folder / "dual.npz").unlink(missing_ok=True)
+    forget_dual(scratch)
     features = Scratch.features
 
     def failing(self, low, high):
@@ -389,7 +390,7 @@ def test_equal_rows_are_cut_by_their_ids(tmp_path):
 def test_a_threshold_expected_far_off_costs_a_pass_and_nothing_else(learned):
     _root, scratch, recipes = learned
     for far in (-50.0, 50.0):
-        (scratch.folder / "dual.npz").unlink(missing_ok=True)
+        forget_dual(scratch)
         dual = solve(scratch, replace(recipes["pairwise"], thresholds=Thresholds(far)), 4000, block_rows=BLOCK)
         assert dual.gap <= 1e-5
 

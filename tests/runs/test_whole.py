@@ -341,7 +341,7 @@ def test_a_stopped_run_keeps_its_scratch_says_where_and_goes_on(folder, tmp_path
     assert outcome.status.state == "stopped" and f"stays in {tmp_path / 'scratch'}" in outcome.status.message
     kept = tmp_path / "scratch" / f"datamask-{run.id}"
     before = {path.name: path.stat().st_mtime_ns for path in kept.glob("0*")}
-    assert len(before) == 6 * len(ROWS) and (kept / "dual.npz").is_file()
+    assert len(before) == 6 * len(ROWS) and list((kept / "dual").glob("dual-v*"))
     monkeypatch.undo()
     assert main(["runs", "show", run.id, "--runs-dir", str(run.path.parent)]) == 0
     shown = capsys.readouterr().out
@@ -356,7 +356,7 @@ def test_a_stopped_run_keeps_its_scratch_says_where_and_goes_on(folder, tmp_path
     assert np.allclose(run.metrics()["joint"], other.metrics()["joint"], equal_nan=True)
 
 
-@pytest.mark.parametrize(("state", "over"), [("dual.npz", 2), ("dual-disf_fixed.npz", 1)])
+@pytest.mark.parametrize(("state", "over"), [("dual", 2), ("dual-disf_fixed", 1)])
 def test_a_killed_driver_repeats_no_pass_that_was_over(state, over, folder, tmp_path, monkeypatch):
     """Of the selection, or of what finds the end of a scale. There is memory for fewer rows than the corpus has."""
     monkeypatch.setattr(solvers, "BLOCK_ROWS", 500)
@@ -364,28 +364,29 @@ def test_a_killed_driver_repeats_no_pass_that_was_over(state, over, folder, tmp_
     script = textwrap.dedent(
         """
         import sys, time
-        from datamask.out_of_core import solvers, streamed_dual
+        from datamask.out_of_core import solvers
         from datamask.runs.execute import execute
         from datamask.runs.store import RunStore
+        from datamask.work.kept import Kept
 
         solvers.BLOCK_ROWS = 500
-        keep = streamed_dual._keep
-        def slow(path, dual, made_of):
-            keep(path, dual, made_of)
-            if path.name == sys.argv[3] and len(dual.passes) == int(sys.argv[4]):
+        keep = Kept.keep
+        def slow(kept, dual):
+            keep(kept, dual)
+            if kept.entry.name == sys.argv[3] and len(dual.passes) == int(sys.argv[4]):
                 time.sleep(600)
-        streamed_dual._keep = slow
+        Kept.keep = slow
         execute(RunStore(sys.argv[1]).get(sys.argv[2]))
         """
     )
     kept = tmp_path / "scratch" / f"datamask-{run.id}"
 
     def passes() -> int:
-        try:
-            with np.load(kept / state) as stored:
-                return len(json.loads(str(stored["note"]))["passes"])
-        except (OSError, ValueError):
-            return 0
+        for path in (kept / "dual").glob(f"{state}-v*"):
+            with path.open("rb") as file:
+                head = json.loads(file.readline())
+                return len(json.loads(json.loads(file.read(head["value"]))["note"])["passes"])
+        return 0
 
     child = subprocess.Popen([sys.executable, "-c", script, str(run.path.parent), run.id, state, str(over)], cwd=ROOT)
     try:
@@ -405,8 +406,8 @@ def test_a_killed_driver_repeats_no_pass_that_was_over(state, over, folder, tmp_
         patched.setattr(solvers.streamed_dual.Passes, "__call__", counted)
         summary = execute(run).to_dict()
     assert scored[0] == f"Pass {over + 1} over"
-    of_the_end = 0 if state == "dual.npz" else scored.index("Pass 1 over")
-    assert len(scored) - of_the_end == summary["passes"] - (over if state == "dual.npz" else 0)
+    of_the_end = 0 if state == "dual" else scored.index("Pass 1 over")
+    assert len(scored) - of_the_end == summary["passes"] - (over if state == "dual" else 0)
     assert summary["selected"] == S
 
 
