@@ -36,6 +36,7 @@ def test_a_sweep_shows_its_run_as_a_line_without_buttons(page, opened, store):
     job = worker().start("menu-sweep", work, sign=sign)
     try:
         assert told.wait(240)
+        job.left = 100.0
         with child.writer() as one, alone.writer() as other:
             one.set_status("running")
             one.update_facts(sweep="sweep-a")
@@ -47,7 +48,9 @@ def test_a_sweep_shows_its_run_as_a_line_without_buttons(page, opened, store):
         go.set()
         job.wait(240)
     assert {f"halt_{job.key}", f"halt_{alone.id}"} <= keys and f"halt_{child.id}" not in keys
-    assert any(line.startswith("**Sweep of 8 runs** 40") for line in lines)
+    assert any(
+        line.startswith("**Sweep of 8 runs** 40") and line.endswith(":gray[, 2\u00a0min left]") for line in lines
+    )
     assert any(line.startswith("**on its own**") for line in lines)
     assert not any(line.startswith("**child of it**") for line in lines)
 

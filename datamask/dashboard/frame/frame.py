@@ -52,7 +52,7 @@ STYLE = """<style>
 [data-testid="stPageLink"] a:focus-visible {outline: 2px solid currentColor; outline-offset: -2px}
 .st-key-menu {border-bottom: 1px solid var(--st-border-color, #8883); padding-bottom: 0.35rem}
 div:has(> .st-key-menu_state) {min-width: min(100%, 400px)}
-div:has(> .st-key-live) {flex: none; width: 304px; height: 36px; overflow: hidden}
+div:has(> .st-key-live) {flex: none; width: clamp(155px, 100vw - 1096px, 344px); height: 36px; overflow: hidden}
 div:has(> .st-key-live):is(:hover, :focus-within) {overflow: visible; z-index: 9}
 .st-key-live {background: light-dark(#FFFFFF, #12171C)}
 .st-key-live p {white-space: nowrap; overflow: hidden; text-overflow: ellipsis}
@@ -67,8 +67,10 @@ div:has(> .st-key-menu_corpus) {flex: 0 1 auto; min-width: 0}
 @media (max-width: 1250px) {
 .st-key-menu [data-testid="stPageLink"] a:not(.st-key-live a) span:has(> [data-testid="stIconMaterial"]) {display: none}
 div:has(> .st-key-menu_mark) {flex: none; width: 28px; overflow: hidden} .st-key-menu_mark {min-width: 148px}
-div:has(> .st-key-live) {width: 250px}
+div:has(> .st-key-live) {width: clamp(130px, 100vw - 870px, 250px)}
+.st-key-live p span {display: none}
 }
+@media (max-width: 1000px) {div:has(> .st-key-live) {width: 250px}}
 @media (max-width: 700px) {
 div:has(> .st-key-menu_state) {flex: 1; min-width: 0}
 div:has(> .st-key-menu_links) {order: 1}
@@ -83,10 +85,10 @@ padding: 4px 12px; overflow-y: auto; background: light-dark(#FFFFFF, #12171C); b
 """What the theme has no option for: room for the pictures; nothing that is redrawn every second may turn pale
 meanwhile; the keyboard's place in the menu must not look like the page one is on; a line under the menu, whose height
 stays when work starts: one line stands beside the corpus, more of it opens below under the pointer, and on a phone
-it lies at the window's lower edge. In a narrow window the links have no icons and the mark no name, and on a phone the
-corpus has one line, above the links, so that a wider font or a longer name wraps nothing; a result comes first, and the
-form for the next one below it; the menu of compared runs has a line of its own; and a heading that only screen readers
-meet. Pages work without it."""
+it lies at the window's lower edge. In a narrow window the links have no icons, the mark no name and the work no time
+left, and on a phone the corpus has one line, above the links, so that a wider font or a longer name wraps nothing; a
+result comes first, and the form for the next one below it; the menu of compared runs has a line of its own; and a
+heading that only screen readers meet. Pages work without it."""
 
 WORDS = (
     ("Quality score", "the number in your quality column; higher is better"),
@@ -252,7 +254,7 @@ def _running(known: Current | None) -> None:
     if busy or long_work or prepared:
         # those at work first: a queue may be long
         busy.sort(key=lambda job: job.state != "running")
-        with st.container(key="live", width=304, gap="xxsmall"):
+        with st.container(key="live", gap="xxsmall"):
             if long_work:
                 st.fragment(_signed_live, run_every=1.0)(tuple((job.key, job.sign.arrived()) for job in long_work))
             if busy:
@@ -273,7 +275,7 @@ def _signed_live(drawn: tuple[tuple[str, int], ...]) -> None:
         for key, arrived in drawn:
             job = jobs[key, arrived]
             link = {**views.now().address, **job.sign.link}
-            _under_way(key, job.sign.title, job.share, job.stop, (), job.sign.page, link)
+            _under_way(key, job.sign.title, job.share, job.left, job.stop, (), job.sign.page, link)
 
 
 def _running_live(drawn: tuple[str, ...]) -> None:
@@ -286,13 +288,14 @@ def _running_live(drawn: tuple[str, ...]) -> None:
         for run_id in drawn:
             job = busy[run_id]
             link = views.address_with(watched=run_id)
-            _under_way(run_id, job.name, job.share, session.stop_run, (run_id,), "pages/runs.py", link)
+            _under_way(run_id, job.name, job.share, job.left, session.stop_run, (run_id,), "pages/runs.py", link)
 
 
 def _under_way(
     key: str,
     title: str,
     share: float,
+    left: float | None,
     stop: Callable[..., None],
     args: tuple[str, ...],
     page: str,
@@ -301,10 +304,12 @@ def _under_way(
     """Draw what is under way, in one line beside the link that watches it and the button that stops it.
 
     Args:
-        key: of the buttons. title: of the work, shortened. share: how far it is, from 0 to 1.
+        key: of the buttons. title: of the work, shortened. share: how far it is, from 0 to 1. left: seconds, or None.
         stop, args: what Stop calls. page, link: where it is watched.
     """
     with st.container(horizontal=True, wrap=False, vertical_alignment="center", gap="xsmall"):
-        st.progress(min(max(share, 0.0), 1.0), text=f"**{words.plain(title, SHORT)}** {words.percent(share)}")
+        soon = f":gray[, {words.roughly(left)} left]" if left is not None and left >= 1 else ""
+        said = f"**{words.plain(title, SHORT)}** {words.percent(share)}{soon}"
+        st.progress(min(max(share, 0.0), 1.0), text=said)
         views.page_link(page, "Watch", ":material/visibility:", address=link, width="content")
         st.button("Stop", key=f"halt_{key}", icon=":material/stop:", type="tertiary", on_click=stop, args=args)

@@ -25,6 +25,7 @@ class Busy:
     Attributes:
         run_id, name: which run; state: ``queued`` or ``running``.
         share: progress 0..1; sentence: progress in words, with the time left where it is known.
+        left: seconds it still takes; None: not known.
         sweep: the sweep that computes it now; None where it runs by itself.
         waits: whether it has not begun: the state is ``queued`` until the corpus is open, too.
     """
@@ -34,6 +35,7 @@ class Busy:
     state: str
     share: float
     sentence: str
+    left: float | None = None
     sweep: str | None = None
     waits: bool = False
 
@@ -131,7 +133,7 @@ def running(store: RunStore, queue: RunQueue, only: Iterable[str] | None = None)
         # a sweep computes its runs itself: one that waits in the queue was started alone, whatever made it
         sweep = run.facts().get("sweep") if job is None else None
         waits = status.state == "queued" and (job is None or job.state == QUEUED)
-        busy.append(Busy(run.id, name_of(run), status.state, share or 0.0, sentence, sweep, waits))
+        busy.append(Busy(run.id, name_of(run), status.state, share or 0.0, sentence, eta, sweep, waits))
     return busy
 
 
