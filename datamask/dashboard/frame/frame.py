@@ -70,7 +70,7 @@ div:has(> .st-key-menu_mark) {flex: none; width: 28px; overflow: hidden} .st-key
 div:has(> .st-key-live) {width: clamp(130px, 100vw - 870px, 250px)}
 .st-key-live p span {display: none}
 }
-@media (max-width: 1000px) {div:has(> .st-key-live) {width: 250px}}
+@media (max-width: 1000px) {div:has(> .st-key-live) {width: 240px}}
 @media (max-width: 700px) {
 div:has(> .st-key-menu_state) {flex: 1; min-width: 0}
 div:has(> .st-key-menu_links) {order: 1}
