@@ -76,7 +76,7 @@ def test_marks_stand_at_tried_lambdas_and_a_link_leads_to_evidence(ready, browse
 
 @pytest.mark.timeout(600)
 def test_a_pressed_cell_opens_its_selection_on_the_map(ready, browser_page: Page):
-    address, run_id, result = ready
+    address, run_id, _ = ready
     page = browser_page
     page.set_default_timeout(LONG)
     page.goto(f"{address}/evidence?run={run_id}")
@@ -88,11 +88,12 @@ def test_a_pressed_cell_opens_its_selection_on_the_map(ready, browser_page: Page
     cells = figure.evaluate(
         """plot => { const size = plot._fullLayout._size, place = plot.getBoundingClientRect();
         return { x: place.x + size.l, y: place.y + size.t, width: size.w, height: size.h,
-            names: plot._fullLayout.yaxis.ticktext } }"""
+            names: plot._fullLayout.yaxis.ticktext,
+            columns: plot._fullLayout.xaxis.ticktext.length } }"""
     )
     row = cells["names"].index("Facility location λ 0.7")
     # near the left end of the cell of the second target
-    across, down = (1 + 0.1) / len(result.targets), (row + 0.5) / len(cells["names"])
+    across, down = (1 + 0.1) / cells["columns"], (row + 0.5) / len(cells["names"])
     at = cells["x"] + cells["width"] * across, cells["y"] + cells["height"] * down
     page.mouse.move(*at)
     page.mouse.click(*at)

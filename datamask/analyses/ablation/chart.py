@@ -30,7 +30,7 @@ def heat_map(cells: pd.DataFrame, unit: str, regrets: Mapping[str, float]) -> go
     """Differences from random of methods by targets: blue is better, brown is worse, gray is level with random.
 
     Args:
-        cells: of `tables.cells`. unit: of a difference. regrets: the largest of each method, written at its row's end.
+        cells: of `tables.cells`. unit: of a difference. regrets: the largest of each method, in the last column.
     """
     names, targets = list(dict.fromkeys(cells["method"])), list(dict.fromkeys(cells["target"]))
     shape = (len(names), len(targets))
@@ -43,14 +43,14 @@ def heat_map(cells: pd.DataFrame, unit: str, regrets: Mapping[str, float]) -> go
         figures.axis(
             grid=False,
             side="top",
-            tickvals=list(range(len(targets))),
-            ticktext=[figures.cut(target, 170) for target in targets],
-            range=[-0.5, len(targets) - 0.5],
+            tickvals=list(range(len(targets) + 1)),
+            ticktext=[*(figures.cut(target, 170) for target in targets), "largest regret"],
+            range=[-0.5, len(targets) + 0.5],
         )
         | {"tickangle": -30},
         figures.rows(names, NAMES, grid=False),
-        height=ROW * len(names) + 150,
-        margin={"t": 110, "r": 90, "b": 40},
+        height=ROW * len(names) + 114,
+        margin={"t": 110, "r": 50},
     )
     drawn.add_trace(
         go.Heatmap(
@@ -82,10 +82,9 @@ def heat_map(cells: pd.DataFrame, unit: str, regrets: Mapping[str, float]) -> go
     )
     # all of a wide cell is its mark's
     drawn.update_layout(hoverdistance=-1)
-    for place, name in enumerate(names):
-        figures.write(drawn, f"{regrets[name]:.3f}", 1, place, right=14, xref="paper")
-    # below: above are the slanted names of targets
-    figures.write(drawn, "largest\nregret", 1, len(names) - 0.5, right=14, middle="top", down=4, xref="paper")
+    beside = [f"{regrets[name]:.3f}" for name in names]
+    column = [len(targets)] * len(names)
+    figures.add(drawn, column, list(range(len(names))), mode="text", text=beside, textfont=figures.LETTERS)
     return drawn
 
 
@@ -98,17 +97,17 @@ def interval_rows(cells: pd.DataFrame, unit: str, best_simple: str) -> go.Figure
     # random is the line at 0
     table = cells[~cells["random"]].sort_values("difference", kind="stable").reset_index(drop=True)
     tone = palette.THEMED
+    over = f",<br>{table['target'].iloc[0]}" if table["target"].iloc[0].startswith("mean over") else ""
+    # in three lines, which a phone has room for
+    title = f"difference to random{over}<br>{figures.plain(unit)}<br>lower is better"
     drawn = figures.figure(
-        figures.axis(zeroline=True, zerolinecolor=tone.muted),
+        figures.axis(title, zeroline=True, zerolinecolor=tone.muted),
         figures.rows(list(table["method"]), NAMES),
-        height=ROW * len(table) + 60,
+        height=ROW * len(table) + figures.NUMBERS + 4 * figures.LINE,
     )
-    over = f", {table['target'].iloc[0]}" if table["target"].iloc[0].startswith("mean over") else ""
-    # in two lines, which a phone has room for
-    figures.write_below(drawn, f"Difference to random{over}<br>{figures.plain(unit)}; lower is better")
     baseline = cells[cells["method"] == best_simple]
     if len(baseline):
-        figures.line_across(drawn, tone.best, x=float(baseline["difference"].iloc[0]))
+        drawn.add_vline(float(baseline["difference"].iloc[0]), line_color=tone.best, **figures.ACROSS)
         line = {"color": tone.best, "dash": "3px,3px", "width": 1.2}
         figures.add(drawn, [None], [None], "best simple baseline", mode="lines", line=line)
     looks = {

@@ -22,11 +22,10 @@ def waterfall(table: pd.DataFrame, low: float, high: float) -> go.Figure:
     tone = palette.THEMED
     room = 0.4 * max(high - low, 1e-9)  # for the numbers beside the bars
     drawn = figures.figure(
-        figures.axis(nticks=5, range=[low - room, high + room]),
+        figures.axis("standard deviations<br>from the threshold", nticks=5, range=[low - room, high + room]),
         figures.rows(list(table["part"]), 120, grid=False),
         height=STEP * len(table) + figures.NUMBERS + 2 * figures.LINE + 8,
     )
-    figures.write_below(drawn, "standard deviations<br>from the threshold")
     for kind, color in ((FOR, tone.accent), (AGAINST, tone.best), (TOTAL, tone.random)):
         there = table["kind"] == kind
         bars = table[there]
@@ -51,11 +50,11 @@ def waterfall(table: pd.DataFrame, low: float, high: float) -> go.Figure:
             textfont=figures.HALO,
             cliponaxis=False,
         )
-    figures.line_across(drawn, tone.text, x=0)
+    drawn.add_vline(0, line_color=tone.text, **figures.ACROSS)
     return drawn
 
 
-def strip(table: pd.DataFrame, *, height: int = 106) -> go.Figure:
+def strip(table: pd.DataFrame, *, height: int = 126) -> go.Figure:
     """A dot per stored run over lambda: filled where the sample is in, else a ring.
 
     Args:
@@ -64,11 +63,10 @@ def strip(table: pd.DataFrame, *, height: int = 106) -> go.Figure:
     """
     tone = palette.THEMED
     drawn = figures.figure(
-        figures.axis(grid=False, range=[-0.04, 1.04], dtick=0.2),
+        figures.axis("λ (0: diversity alone,<br>1: quality alone)", grid=False, range=[-0.04, 1.04], dtick=0.2),
         figures.axis(visible=False, range=[-1, 1]),
         height=height,
     )
-    figures.write_below(drawn, "λ (0: diversity alone,<br>1: quality alone)")
     own, mark = table[table["here"]], {"symbol": "line-ns", "size": 13, "line": {"width": 2, "color": tone.text}}
     figures.add(drawn, own["lambda"], [0] * len(own), mode="markers", marker=mark, opacity=0.6)
     for state, color, symbol in (("in", tone.accent, "circle"), ("out", tone.random, "circle-open")):

@@ -32,7 +32,7 @@ def over_numbers(table: pd.DataFrame, title: str, *, percent: bool = False) -> g
     if percent:
         across.update(figures.PERCENT)
     drawn = figures.figure(across, figures.axis(TITLE, nticks=7), height=HEIGHT)
-    figures.line_across(drawn, palette.THEMED.random, y=0)
+    drawn.add_hline(0, line_color=palette.THEMED.random, **figures.ACROSS)
     for dash, points in zip(("solid", "6px,3px"), _terms(table)):
         _trace(drawn, points, title, x="at", y="share", mode="lines+markers", line={"width": 2.5, "dash": dash})
     return drawn
@@ -48,12 +48,11 @@ def over_levels(table: pd.DataFrame, title: str) -> go.Figure:
     least, most = max(min(table["low"].min(), 0.0), FARTHEST), max(table["high"].max(), 100.0)
     room = 0.04 * (most - least)
     drawn = figures.figure(
-        figures.axis(range=[least - room, most + room], nticks=8, **figures.PERCENT),
+        figures.axis(TITLE.replace(" to", "<br>to"), range=[least - room, most + room], nticks=8, **figures.PERCENT),
         figures.rows(levels),
-        height=34 * len(levels) + 64,
+        height=34 * len(levels) + 82,
     )
-    figures.write_below(drawn, TITLE)
-    figures.line_across(drawn, palette.THEMED.random, x=0)
+    drawn.add_vline(0, line_color=palette.THEMED.random, **figures.ACROSS)
     for symbol, lift, points in zip(("circle", "diamond"), (-0.14, 0.14), _terms(table)):
         points = points.assign(row=[levels.index(name) + lift for name in points["level"]])
         near = points.assign(**{name: points[name].clip(lower=least) for name in ("at", "low", "high")})

@@ -195,6 +195,15 @@ def band(drawn: go.Figure, x: pd.Series, low: pd.Series, high: pd.Series, color:
     area(drawn, np.concatenate([there, there[::-1]]), around, color)
 
 
+ACROSS: dict[str, Any] = {
+    "line_dash": "3px,3px",
+    "line_width": 1.2,
+    "layer": "below",
+    "exclude_empty_subplots": False,
+}
+"""Of Plotly's ``add_hline`` and ``add_vline``: a thin line behind all marks."""
+
+
 def error_bar(
     values: pd.Series, low: pd.Series, high: pd.Series, color: str, thickness: float = 2
 ) -> dict[str, object]:
@@ -210,74 +219,5 @@ def error_bar(
     }
 
 
-def line_across(
-    drawn: go.Figure, color: str, *, x: float | None = None, y: float | None = None, dash: str = "3px,3px"
-) -> None:
-    """A thin line at a value of one axis, from end to end of the other, behind all marks."""
-    ends = (
-        {"x0": x, "x1": x, "y0": 0, "y1": 1, "yref": "paper"}
-        if y is None
-        else {"y0": y, "y1": y, "x0": 0, "x1": 1, "xref": "paper"}
-    )
-    drawn.add_shape(type="line", layer="between", line={"color": color, "width": 1.2, "dash": dash}, **ends)
-
-
-def write(
-    drawn: go.Figure,
-    text: str,
-    x: float,
-    y: float,
-    *,
-    color: str | None = None,
-    align: str = "left",
-    middle: str = "middle",
-    right: float = 0,
-    down: float = 0,
-    **refs: str,
-) -> None:
-    """Words in the figure, escaped.
-
-    Args:
-        x, y: the point from which they stand, in the axes' units, or of ``xref``, ``yref``.
-        align, middle: which part of the words stands there: left, center or right; top, middle or bottom.
-        right, down: pixels from there.
-    """
-    drawn.add_annotation(
-        text=plain(text).replace("\n", "<br>"),
-        x=x,
-        y=y,
-        showarrow=False,
-        xanchor=align,
-        yanchor=middle,
-        align=align,
-        xshift=right,
-        yshift=-down,
-        font=LETTERS | ({} if color is None else {"color": color}),
-        **refs,
-    )
-
-
 HALO: dict[str, Any] = {**LETTERS, "shadow": ", ".join([f"0 0 2px {palette.THEMED.ground}"] * 4)}
 """A font with a halo of the page's own colour, so that lines may pass behind its letters."""
-
-
-def write_below(drawn: go.Figure, title: str) -> None:
-    """The title of the axis across, ended where the figure ends: labels at the left may leave less room than it takes.
-
-    Args:
-        title: as it is, its lines parted by ``<br>``.
-    """
-    drawn.update_layout(margin={"b": NUMBERS + LINE * (title.count("<br>") + 1)})
-    drawn.add_annotation(
-        text=title,
-        x=1,
-        y=0,
-        xref="paper",
-        yref="paper",
-        xanchor="right",
-        yanchor="top",
-        align="right",
-        yshift=-NUMBERS + 4,
-        showarrow=False,
-        font=LETTERS,
-    )
