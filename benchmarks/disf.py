@@ -142,7 +142,7 @@ def stochastic(rows: Path, anchors: Mapping[str, Any], counts: Sequence[int]) ->
         size = config.size(len(pool))
         function = pool.function("disf", size)
         assert isinstance(function, DiSF)
-        quality, standardised = pool.quality.scores.double().numpy(), function.y.double().numpy()
+        quality, standardised = pool.quality.scores.double().numpy(), function.y[:].double().numpy()
         spans = {name: ends["best"] - ends["random"] for name, ends in _ends(anchors).items()}
         weights = (config.lamb / spans["quality"], (1 - config.lamb) / spans["diversity"])
         for count in (fewest_candidates(len(pool), size), *counts):

@@ -342,9 +342,9 @@ def _of_more_starts(problem: Problem, function: SetFunction, mask: Tensor, poll:
 
     Where few rows are selected, the rounding of a relaxation is a start like any other.
     """
-    features = problem.joint.terms[0].function_of(DiSFFixed).y
+    rows = problem.joint.terms[0].function_of(DiSFFixed).y
     best, generator = function.value(mask, poll), torch.Generator().manual_seed(0)
-    for _ in range(further_starts(features)):
+    for _ in range(further_starts(*rows.shape)):
         draw = torch.rand(len(problem.eligible), generator=generator).to(problem.eligible.device)
         other = polish(problem, problem.subset(draw), poll)
         if (value := function.value(other, poll)) > best:

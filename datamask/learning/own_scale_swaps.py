@@ -49,7 +49,7 @@ class Moments:
         self.y, d = function.y, function.d
         members = function.members(mask)
         self.size = len(members)
-        self.first, self.second = self.y.new_zeros(d), self.y.new_zeros(d, d)
+        self.first, self.second = (torch.zeros(shape, device=function.device) for shape in ((d,), (d, d)))
         for part in chunks(self.size, ELEMENTS_AT_ONCE // (4 * d)):
             poll()
             y = self.y[members[part]]

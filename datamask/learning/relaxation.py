@@ -189,9 +189,9 @@ def rounded(
     return max(roundings, key=lambda rounding: rounding[1].joint)
 
 
-def further_starts(features: Tensor) -> int:
-    """How many selections of rows ``(n, d)`` swaps should begin from beside a rounding."""
-    return min(MOST_STARTS, int(START_COST / (features.numel() * features.shape[1])))
+def further_starts(n: int, d: int) -> int:
+    """How many selections of n rows of d dimensions swaps should begin from beside a rounding."""
+    return min(MOST_STARTS, int(START_COST / (n * d * d)))
 
 
 def upper_bound(problem: Problem, weights: Tensor, poll: Poll = no_poll) -> float:

@@ -229,7 +229,7 @@ class FrankWolfeSteps(RelaxedSteps):
         if self.config.polish == "none" or problem.features is None:
             return best
         others, generator = [], torch.Generator().manual_seed(0)
-        for _ in range(further_starts(problem.features)):
+        for _ in range(further_starts(*problem.features.shape)):
             drawn = torch.rand(len(weights), generator=generator).to(weights) < weights
             others.append(self.polish(problem, problem.subset(drawn.double() + weights / 2), poll, no_trace))
         # where there are no others, as with many rows, nothing need be valued

@@ -33,7 +33,7 @@ import torch
 from torch import Tensor
 
 from datamask.objectives.contract import Poll, SetFunction, chunks, no_poll
-from datamask.objectives.disf import ELEMENTS_AT_ONCE
+from datamask.objectives.disf import ELEMENTS_AT_ONCE, Standardised
 from datamask.objectives.quality import Quality, narrowed
 
 ROWS_AT_ONCE = 65_536
@@ -224,11 +224,11 @@ class BudgetedDiSFFixed(Budgeted):
     Scaled by ``1 / (d (d - 1))`` through y, so that the module's formula holds as it stands.
     """
 
-    def __init__(self, standardised: Tensor, pairs: int, lengths: Tensor, budget: float) -> None:
+    def __init__(self, standardised: Tensor | Standardised, pairs: int, lengths: Tensor, budget: float) -> None:
         """Args: standardised: y ``(n, d)``; pairs: d (d - 1)."""
         self.y = standardised
         self.root: float = pairs**-0.5
-        super().__init__(len(standardised), standardised.device, lengths, budget, paired=False)
+        super().__init__(standardised.shape[0], standardised.device, lengths, budget, paired=False)
 
     def _parts(self) -> list[slice]:
         return chunks(self.n, ELEMENTS_AT_ONCE // (4 * self.y.shape[1]))

@@ -21,6 +21,16 @@ ELEMENTS_AT_ONCE = 24_000_000
 """Features gathered per chunk, some 100 MB: the bound on memory whatever G and S."""
 
 
+HELD_BYTES = 256 * 2**20
+"""Standardised rows up to so many bytes are held, beside the rows: to make them anew each time they are asked for takes
+a tenth of the time that they are asked for."""
+
+
+def held_bytes(n: int, d: int) -> int:
+    """What standardised rows take beside the rows."""
+    return size if (size := 4 * n * d) <= HELD_BYTES else 0
+
+
 class DiSF(SetFunction):
     """``f(U) = - mean over ordered pairs of dimensions a != b of corr_ab(U)^2``, dimensions standardised on U.
 
@@ -34,7 +44,7 @@ class DiSF(SetFunction):
 
     ordered = drawn = True
 
-    def __init__(self, standardised: Tensor) -> None:
+    def __init__(self, standardised: Tensor | Standardised) -> None:
         """Args: standardised: ``(n, d)``, pool mean 0 and sd 1 (0 for dead dimensions)."""
         self.y = standardised
         self._order: Tensor | None = None
@@ -44,8 +54,8 @@ class DiSF(SetFunction):
 
     @classmethod
     def working_bytes(cls, n: int, d: int) -> int:
-        # the standardised features, and in float64 the second moments beside the correlations made of them
-        return 4 * n * d + 4 * 8 * d * d
+        # the standardised rows, and in float64 the second moments beside the correlations made of them
+        return held_bytes(n, d) + 4 * 8 * d * d
 
     @classmethod
     def bind(cls, features: Tensor, lists: tuple[Tensor, Tensor] | None = None, exact_lists: bool = True) -> DiSF:
@@ -191,8 +201,26 @@ class DiSF(SetFunction):
         return sampled_random_value(self, size, generator, poll)
 
 
-def standardise(features: Tensor, poll: Poll = no_poll) -> Tensor:
-    """Pool mean 0 and sd 1 per dimension, float32 ``(n, d)``; dead dimensions become 0."""
+class Standardised:
+    """Rows ``(n, d)`` with pool mean 0 and sd 1 per dimension, made as they are asked for.
+
+    Attributes:
+        shape: n and d. device: of the rows.
+    """
+
+    def __init__(self, features: Tensor, mean: Tensor, inverse: Tensor) -> None:
+        self._features, self._mean, self._inverse = features, mean, inverse
+        self.shape, self.device = features.shape, features.device
+
+    def __getitem__(self, rows: Tensor | slice | int) -> Tensor:
+        """Some rows, float32 ``(r, d)``, or one."""
+        if isinstance(rows, Tensor):  # a copy already
+            return self._features[rows].sub_(self._mean).mul_(self._inverse)
+        return (self._features[rows] - self._mean).mul_(self._inverse)
+
+
+def standardise(features: Tensor, poll: Poll = no_poll) -> Tensor | Standardised:
+    """Pool mean 0 and sd 1 per dimension; dead dimensions become 0."""
     n, d = features.shape
     mean = torch.zeros(d, dtype=torch.float64, device=features.device)
     parts = chunks(n, ELEMENTS_AT_ONCE // (4 * d))
@@ -207,8 +235,11 @@ def standardise(features: Tensor, poll: Poll = no_poll) -> Tensor:
     sd = (variance / n).sqrt()
     alive = sd > DEAD_SHARE * sd.median()
     inverse = torch.where(alive, 1.0 / sd.clamp_min(torch.finfo(torch.float64).tiny), 0.0)
+    rows = Standardised(features, mean.float(), inverse.float())
+    if not held_bytes(n, d):
+        return rows
     out = torch.empty_like(features, memory_format=torch.contiguous_format)
     for part in parts:
         poll()
-        out[part] = (features[part] - mean.float()) * inverse.float()
+        out[part] = rows[part]
     return out

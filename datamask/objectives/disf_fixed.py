@@ -7,7 +7,7 @@ from torch import Tensor
 
 from datamask.objectives.budgeted import BudgetedDiSFFixed
 from datamask.objectives.contract import Poll, SetFunction, chunks, no_poll
-from datamask.objectives.disf import ELEMENTS_AT_ONCE, standardise
+from datamask.objectives.disf import ELEMENTS_AT_ONCE, Standardised, held_bytes, standardise
 
 
 class Crowding:
@@ -29,15 +29,15 @@ class Crowding:
             self._moment = function.moment(weights, dtype, poll)
             self.total = float(self._moment.square().sum())
 
-    def of(self, rows: Tensor | slice) -> Tensor:
-        """``c`` of rows, ``(r,)``."""
+    def of(self, rows: Tensor | None = None) -> Tensor:
+        """``c`` of rows, ``(r,)``; None: of all."""
         if self._by_row is not None:
-            return self._by_row[rows]
-        y = self._function.y[rows]
-        out = torch.empty(len(y), dtype=self._dtype, device=y.device)
-        for part in chunks(len(y), ELEMENTS_AT_ONCE // (4 * self._function.d)):
+            return self._by_row if rows is None else self._by_row[rows]
+        y = self._function.y
+        out = torch.empty(self._function.n if rows is None else len(rows), dtype=self._dtype, device=y.device)
+        for part in chunks(len(out), ELEMENTS_AT_ONCE // (4 * self._function.d)):
             self._poll()
-            block = y[part].to(self._dtype)
+            block = y[part if rows is None else rows[part]].to(self._dtype)
             out[part] = ((block @ self._moment) * block).sum(1)
         return out
 
@@ -60,7 +60,7 @@ class DiSFFixed(SetFunction):
     It is another objective than DiSF: its bound says nothing about DiSF's value.
     """
 
-    def __init__(self, standardised: Tensor) -> None:
+    def __init__(self, standardised: Tensor | Standardised) -> None:
         """Args: standardised: ``(n, d)``, pool mean 0 and sd 1 (0 for dead dimensions)."""
         self.y = standardised
         self.n, self.d = standardised.shape
@@ -71,9 +71,9 @@ class DiSFFixed(SetFunction):
 
     @classmethod
     def working_bytes(cls, n: int, d: int) -> int:
-        # the standardised features, and in float64 the kernel with the squared features that it is made of,
+        # the standardised rows, and in float64 the kernel with the squared features that it is made of,
         # or the moments with one batch's share in them
-        return 4 * n * d + 8 * (3 * n * d + 2 * n * n if n <= d else 2 * d * d)
+        return held_bytes(n, d) + 8 * (3 * n * d + 2 * n * n if n <= d else 2 * d * d)
 
     @classmethod
     def bind(cls, features: Tensor, lists: tuple[Tensor, Tensor] | None = None, exact_lists: bool = True) -> DiSFFixed:
@@ -98,7 +98,7 @@ class DiSFFixed(SetFunction):
     def kernel_of_all(self, dtype: torch.dtype) -> Tensor:
         """``k`` between all rows, ``(n, n)``; found once."""
         if dtype not in self._kernels:
-            y = self.y.to(dtype)
+            y = self.y[:].to(dtype)
             self._kernels[dtype] = self.kernel(y, y)
         return self._kernels[dtype]
 
@@ -127,7 +127,7 @@ class DiSFFixed(SetFunction):
         # linear in the mask but for the sample's own term, so the mean over masks needs one pass
         size = float(masks[0].sum())
         mean_mask = masks.float().mean(0)
-        crowding = Crowding(self, mean_mask, torch.float32, poll).of(slice(None))
+        crowding = Crowding(self, mean_mask, torch.float32, poll).of()
         own = self.own(torch.float32)
         return -(2.0 * crowding + own * (1.0 - 2.0 * mean_mask)) / (size * size * self.pairs)
 
@@ -140,14 +140,14 @@ class DiSFFixed(SetFunction):
         A swap is then exactly ``f(U - j + i) - f(U) = D_i - D_j + 2 k_ij / (S^2 d (d - 1))``.
         """
         size = float(mask.sum())
-        crowding = Crowding(self, mask, torch.float64, poll).of(slice(None))
+        crowding = Crowding(self, mask, torch.float64, poll).of()
         own = self.own(torch.float64)
         return -(2.0 * crowding + torch.where(mask, -own, own)) / (size * size * self.pairs)
 
     def gains(self, mask: Tensor, poll: Poll = no_poll) -> Tensor:
         size = float(mask.sum())
         members = Crowding(self, mask, torch.float64, poll)
-        total, crowding = members.total, members.of(slice(None))
+        total, crowding = members.total, members.of()
         own = self.own(torch.float64)
         value_at_mask = -total / (size * size)
         added = -(total + 2.0 * crowding + own) / (size + 1) ** 2 - value_at_mask
@@ -159,7 +159,7 @@ class DiSFFixed(SetFunction):
         dtype = torch.float64 if wide else torch.float32
         crowding = Crowding(self, weights, dtype, poll)
         value = -crowding.total / (size * size * self.pairs)
-        return value, crowding.of(slice(None)) * (-2.0 / (size * size * self.pairs))
+        return value, crowding.of() * (-2.0 / (size * size * self.pairs))
 
     def interaction(self, inside: Tensor, outside: Tensor, size: int) -> Tensor:
         return self.kernel(self.y[outside], self.y[inside]) * (2.0 / (size * size * self.pairs))

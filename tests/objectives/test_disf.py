@@ -12,6 +12,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from datamask import objectives
 from datamask.errors import Stopped
+from datamask.objectives import disf
 from datamask.objectives.disf import DiSF
 from datamask.objectives.disf_fixed import Crowding
 from tests.reference import truth
@@ -158,5 +159,18 @@ def test_fewer_rows_than_dimensions_have_the_values_of_their_moments(d, rng):
     leaving, coming = mask.nonzero().squeeze(1)[:3], (~mask).nonzero().squeeze(1)[:3]
     swapped[leaving], swapped[coming] = False, True
     members.swap(leaving, coming)
-    after = Crowding(fixed, swapped, torch.float64).of(slice(None))
-    assert members.of(slice(None)).numpy() == pytest.approx(after.numpy(), rel=1e-4)
+    after = Crowding(fixed, swapped, torch.float64).of()
+    assert members.of().numpy() == pytest.approx(after.numpy(), rel=1e-4)
+
+
+@pytest.mark.parametrize("name", ["disf", "disf_fixed"])
+def test_rows_that_are_standardised_as_they_are_asked_for_change_no_value(name, rng, monkeypatch):
+    objective, mask = objectives.load(name), torch.arange(200) % 5 == 0
+    features = torch.from_numpy(truth.unit_rows(rng, 200, 9)).float()
+    held = objective.bind(features)
+    monkeypatch.setattr(disf, "HELD_BYTES", 0)
+    made = objective.bind(features)
+    assert isinstance(made.y, disf.Standardised)
+    for of in (lambda f: f.values(mask[None]), lambda f: f.marginals(mask[None]), lambda f: f.final_marginals(mask)):
+        assert torch.equal(of(made), of(held))
+    assert made.value(mask) == held.value(mask) and torch.equal(made.gains(mask), held.gains(mask))
