@@ -94,11 +94,12 @@ class NeighborGraph:
         return replace(self, indices=self.indices[:, :k], similarities=self.similarities[:, :k], listed=listed)
 
     def by_cosine(self) -> tuple[np.ndarray, np.ndarray]:
-        """Copies of `indices` and `similarities` by falling cosine of the rows."""
+        """Copies of `indices` and `similarities`, those below 0 as 0, by falling cosine of the rows."""
         from datamask.corpus import kernels
 
         lists = self.indices.copy(), self.similarities.copy()
         kernels.sort_lists(*lists)
+        np.maximum(lists[1], 0.0, out=lists[1])
         return lists
 
     def highest_unlisted(self) -> np.ndarray:

@@ -83,7 +83,9 @@ class Facility(SetFunction):
         self.n, self.d = features.shape
         self.device = features.device
         self.indices = indices.contiguous()
-        self.similarities = similarities.clamp_min(0.0).contiguous()
+        # lists fall, and those of a graph end at 0: a copy of them would take as much memory again
+        below = bool((similarities[:, -1] < 0).any())
+        self.similarities = (similarities.clamp_min(0.0) if below else similarities).contiguous()
         self.exact_lists = self.true_neighbors = exact_lists
         self.lower_bound = not exact_lists
         self.listed = self.indices.cpu().numpy().astype(np.int32, copy=False), self.similarities.cpu().numpy()

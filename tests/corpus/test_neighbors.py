@@ -41,7 +41,7 @@ def check(graph, features, k, ties=None):
     pairs = np.einsum("nd,nkd->nk", features.astype(float), features.astype(float)[graph.indices])
     np.testing.assert_allclose(graph.similarities, pairs, atol=2e-6)
     by_cosine, falling = graph.by_cosine()
-    np.testing.assert_allclose(falling, np.sort(pairs)[:, ::-1], atol=2e-6)
+    np.testing.assert_allclose(falling, np.maximum(np.sort(pairs)[:, ::-1], 0.0), atol=2e-6)
     np.testing.assert_array_equal(np.sort(by_cosine), np.sort(graph.indices))
     whole = rounded(features).astype(float)
     moved = whole / np.linalg.norm(whole, axis=1, keepdims=True) - features
