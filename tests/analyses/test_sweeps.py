@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from datamask import catalogue
+from datamask.analyses.curves import chart
+from datamask.analyses.curves.tables import CURVE
 from datamask.analyses.frontier import series, sweep_chart
 from datamask.analyses.frontier.form_panel import arms
 from datamask.config import SelectionConfig
@@ -97,13 +99,14 @@ def test_bands_over_seconds_span_their_seeds(made):
             made(0.5 + 0.1 * seed, 0.5, lamb=0.5, estimator="reinforce", n_rollout=size, seed=seed)
     made(0.5, 0.5, lamb=0.5)
     (one,) = stored(made, "n_rollout")
-    table = series.curves(one)
-    assert table.groupby("level", sort=False)["n"].first().to_dict() == {"8": 2, "32": 2}
-    last = table[table.level == "8"].iloc[-1]
+    shown = series.curves(one, "G")
+    table = shown.of(CURVE)
+    assert shown.series == ("8", "32") and (table["note"] == "2").all()
+    last = table[table["series"] == "8"].iloc[-1]
     assert (last["seconds"], last["low"], last["high"]) == pytest.approx((0.5, 0.5, 0.55))
-    assert last["mean"] == pytest.approx(0.525)
-    drawn = [trace for trace in sweep_chart.over_time(table, "G").data if trace.showlegend]
-    assert [trace.name for trace in drawn] == ["8", "32"] and max(drawn[0].y) == pytest.approx(0.525)
+    assert last["value"] == pytest.approx(0.525)
+    color = chart.curves(shown, "seconds")["layer"][3]["encoding"]["color"]
+    assert color["title"] == "G" and color["scale"]["domain"] == ["8", "32"]
 
 
 def test_a_band_is_read_at_common_moments():

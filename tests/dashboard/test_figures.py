@@ -1,10 +1,8 @@
 """What figures share: a legend that names what is drawn, text that cannot be mistaken for marks, round numbers."""
 
-import numpy as np
-import pandas as pd
 import pytest
 
-from datamask.dashboard.drawing import figures, palette
+from datamask.dashboard.drawing import figures
 
 NASTY = "<b>a & b</b>"
 
@@ -36,15 +34,6 @@ def test_round_numbers_of_a_logarithmic_axis_lie_between_its_ends(low, high):
     assert len(ticks) <= 7 and ticks == sorted(set(ticks))
     assert all(low * 0.99 <= tick <= high * 1.01 for tick in ticks)
     assert len(ticks) >= 3 or high / low < 20
-
-
-def test_a_band_goes_up_one_curve_and_back_the_other():
-    drawn = figures.figure(figures.axis(), figures.axis(), height=100)
-    x, low, high = (pd.Series(values) for values in ([1.0, 2.0], [0.0, 1.0], [2.0, 3.0]))
-    figures.band(drawn, x, low, high, palette.THEMED.accent)
-    (area,) = drawn.data
-    assert np.array_equal(area.x, [1, 2, 2, 1]) and np.array_equal(area.y, [0, 1, 3, 2])
-    assert area.fillcolor == palette.THEMED.accent and area.opacity < 0.5 and area.hoverinfo == "skip"
 
 
 def test_an_axis_without_a_title_takes_no_room_for_one():

@@ -176,13 +176,13 @@ def test_stored_runs_of_older_sweeps_are_drawn_by_kind(page, opened, finished):
     drawn = {}
     for word in ("select_ratio", "n_rollout", "estimator"):
         app = page("pages/frontier.py", corpus=opened.key, vary=kinds.LABELS[word])
-        charts = app.get("plotly_chart")
+        charts = [*app.get("plotly_chart"), *app.get("vega_lite_chart")]
         drawn[word] = json.loads(charts[0].proto.spec) if charts else None
         if word == "n_rollout":
             assert app.dataframe[0].value["seeds"].tolist() == [2, 2]
     # over a number, over seconds; and of two methods with other options none is at its defaults
     assert [trace["name"] for trace in drawn["select_ratio"]["data"]] == ["quality", "diversity"]
-    assert [trace["name"] for trace in drawn["n_rollout"]["data"] if trace.get("showlegend")] == ["8", "32"]
+    assert drawn["n_rollout"]["layer"][3]["encoding"]["color"]["scale"]["domain"] == ["8", "32"]
     assert drawn["estimator"] is None
 
 
@@ -223,5 +223,5 @@ def test_a_sweep_computes_what_the_form_says_and_then_shows_it(page, opened, sto
     }
     assert {run.config.selection for run in store.list()} == expected
     app.run()
-    assert "All 4 runs are stored" in text_of(app) and len(app.get("plotly_chart")) == 1
+    assert "All 4 runs are stored" in text_of(app) and len(app.get("vega_lite_chart")) == 1
     assert (job.sign.page, job.sign.link) == ("pages/frontier.py", {"vary": kinds.LABELS["n_rollout"]})

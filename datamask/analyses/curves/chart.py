@@ -30,7 +30,6 @@ TURNS = {
 """What happens along a curve, with its mark and what the caption says of it."""
 
 LETTERS = {"labelFontSize": 13, "titleFontSize": 13, "titleFontWeight": "normal"}
-CONFIG = {"view": {"stroke": None}, "axis": {"labelFlush": False, **LETTERS}, "legend": LETTERS}
 
 SIDES = {"random subset": ("left", 4), "best-quality rows": ("right", -4)}
 """Where the words of a reference stand, so that none lies on another's; those of a bound in the middle."""
@@ -59,10 +58,12 @@ def curves(shown: Curves, x: str = "step", *, dark: bool = False, height: int = 
             "type": "quantitative",
             "title": AXES[x],
             "axis": {"grid": False, "tickCount": 6, "format": ",~g" if x == "seconds" else ",~r"},
+            "scale": {"type": "log", "nice": False} if shown.key else {},
         },
         "y": {"field": "value", "type": "quantitative", "title": shown.unit or None, "scale": scale, "axis": axis},
         "color": {
             **named,
+            "title": shown.key or None,
             "scale": {"domain": domain, "range": shades},
             "legend": legend if several else None,
         },
@@ -75,6 +76,11 @@ def curves(shown: Curves, x: str = "step", *, dark: bool = False, height: int = 
     ]
     if shown.unit:  # a vital sign has neither
         tooltip += [{"field": "note", "title": "phase"}, {"field": "seconds", "title": "seconds", "format": ".2f"}]
+    if shown.key:
+        ends = [
+            {"field": end, "title": f"{of} seed", "format": number} for end, of in (("low", "worst"), ("high", "best"))
+        ]
+        tooltip = [{**tooltip[0], "title": shown.key}, tooltip[2], *ends, {**tooltip[3], "title": "seeds"}, tooltip[4]]
     shape = {
         "field": "note",
         "type": "nominal",
@@ -113,7 +119,10 @@ def curves(shown: Curves, x: str = "step", *, dark: bool = False, height: int = 
             {"calculate": f"datum.note + '  ' + {value}", "as": "words"},
         ]
         layers.append(layer)
-    return {"layer": layers, "height": height, "config": CONFIG}
+    # the theme's own are paler than WCAG asks for
+    letters = {**LETTERS, "labelColor": tone.text, "titleColor": tone.text}
+    config = {"view": {"stroke": None}, "axis": {"labelFlush": False, **letters}, "legend": letters}
+    return {"layer": layers, "height": height, "config": config}
 
 
 def notes(shown: Curves) -> list[str]:

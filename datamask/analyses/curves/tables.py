@@ -72,6 +72,8 @@ class Curves:
         raw: whether values are on the raw scale; else they are shares, and are said in percent.
         without: run -> why there is no curve of it, in words.
         far: what lies too far off to be drawn, in words.
+        key: what the lines differ in, where each is the mean over seeds, between the worst and the best; "": each is a
+            run.
     """
 
     table: pd.DataFrame
@@ -81,6 +83,7 @@ class Curves:
     raw: bool = False
     without: Mapping[str, str] | None = None
     far: tuple[str, ...] = ()
+    key: str = ""
 
     @property
     def points(self) -> int:

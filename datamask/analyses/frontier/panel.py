@@ -11,6 +11,7 @@ import pandas as pd
 import streamlit as st
 from plotly import graph_objects as go
 
+from datamask.analyses.curves import chart as curve_chart
 from datamask.analyses.frontier import chart as charts
 from datamask.analyses.frontier import form_panel, series, sweep_chart, tables
 from datamask.analyses.frontier.chart import Here
@@ -338,10 +339,15 @@ def _sweep(opened: OpenCorpus, asked: Asked, picture, side) -> bool:
         chosen = _chosen(stored, asked.word)
     if chosen is None:
         return False
-    ends = series.ends(chosen)
-    over_time = series.curves(chosen) if kinds.over_time(asked.word) else None
-    if over_time is not None and over_time["level"].nunique() > 1:
-        figure = sweep_chart.over_time(over_time, "arm" if preset else label)
+    ends, alt = series.ends(chosen), f"{label}: {chosen.label}"
+    shown = series.curves(chosen, "arm" if preset else label) if kinds.over_time(asked.word) else None
+    if shown is not None and len(shown.series) > 1:
+        spec = curve_chart.curves(shown, "seconds", dark=session.dark(), height=sweep_chart.HEIGHT)
+        with picture:
+            # it grows while the sweep runs, and stays mounted
+            st.vega_lite_chart(
+                shown.table, spec, key="sweep_curves", width="stretch", height=sweep_chart.HEIGHT, alt=alt
+            )
         notes = ["Line: mean over seeds; band: worst to best seed."]
     elif ends.empty or ends["level"].nunique() < 2:
         return False
@@ -350,13 +356,14 @@ def _sweep(opened: OpenCorpus, asked: Asked, picture, side) -> bool:
             figure = sweep_chart.over_numbers(ends, label, percent=asked.word == "select_ratio")
         else:
             figure = sweep_chart.over_levels(ends, label)
+        with picture:
+            plot(figure, key="sweep_chart", alt=alt)
         notes = ["Mark: mean over seeds; bar: worst to best seed."]
         if asked.word in OWN_ENDS:
             notes.append(f"Each {label.lower()} has its own 0 % and 100 %.")
         if asked.word in ("objective", "single"):
             notes.append("Each run measures diversity by its own objective.")
     with picture:
-        plot(figure, key="sweep_chart", alt=f"{label}: {chosen.label}")
         st.caption(" ".join(notes))
     if not ends.empty:
         with side:

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from datamask import catalogue
+from datamask.analyses.curves.tables import COLUMNS, CURVE, END, FINAL, MASKS, Curves
 from datamask.analyses.frontier.tables import ratio_words
 from datamask.config import LEARNER_OPTIONS, SelectionConfig
 from datamask.dashboard.drawing import words
@@ -197,13 +198,16 @@ def ends(series: Series) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def curves(series: Series) -> pd.DataFrame:
-    """Rows ``level, seconds, mean, low, high, n``: the joint value over seconds of learning, and over seeds.
+def curves(series: Series, varied: str) -> Curves:
+    """The joint value over seconds of learning, a line for each level: the mean over its seeds.
 
     Curves are read at common moments, from when every seed has a value until the first of them ends. Levels whose runs
     have no curve are left out.
+
+    Args:
+        varied: what the levels differ in, for the legend.
     """
-    parts = []
+    parts = [pd.DataFrame(columns=list(COLUMNS))]
     for level in series.levels:
         read = []
         for run in level.runs:
@@ -215,13 +219,16 @@ def curves(series: Series) -> pd.DataFrame:
             if np.count_nonzero(there) > 1:
                 read.append((seconds[there], joint[there]))
         if read:
-            parts.append(band(read).assign(level=level.name, n=len(read)))
-    columns = ["level", "seconds", "mean", "low", "high", "n"]
-    return pd.concat(parts, ignore_index=True)[columns] if parts else pd.DataFrame(columns=columns)
+            line = band(read).assign(series=level.name, note=str(len(read)))
+            parts += [line.assign(kind=MASKS), line.assign(kind=CURVE)]
+            # one moment is no line
+            parts += [line.assign(kind=END, note=FINAL)] if len(line) == 1 else []
+    table = pd.concat(parts, ignore_index=True)
+    return Curves(table, tuple(table["series"].unique()), "joint", "joint value, whole corpus", True, key=varied)
 
 
 def band(read: Sequence[tuple[np.ndarray, np.ndarray]]) -> pd.DataFrame:
-    """Mean, lowest and highest of some curves ``(seconds, value)`` at common, log-spaced moments."""
+    """Mean, ``value``, lowest and highest of some curves ``(seconds, value)`` at common, log-spaced moments."""
     first, last = max(seconds[0] for seconds, _ in read), min(seconds[-1] for seconds, _ in read)
     if last <= first:  # they never run at the same time: their ends are all that compares
         at = np.array([np.mean([seconds[-1] for seconds, _ in read])])
@@ -230,5 +237,5 @@ def band(read: Sequence[tuple[np.ndarray, np.ndarray]]) -> pd.DataFrame:
         at = np.geomspace(first, last, GRID_POINTS)
         values = np.array([np.interp(np.log(at), np.log(seconds), value) for seconds, value in read])
     return pd.DataFrame(
-        {"seconds": at, "mean": values.mean(axis=0), "low": values.min(axis=0), "high": values.max(axis=0)}
+        {"seconds": at, "value": values.mean(axis=0), "low": values.min(axis=0), "high": values.max(axis=0)}
     )

@@ -1,4 +1,4 @@
-"""Charts of a sweep: quality and diversity over what varies, and the joint value over seconds."""
+"""Charts of a sweep: quality and diversity over what varies."""
 
 from __future__ import annotations
 
@@ -88,39 +88,3 @@ def _trace(drawn: go.Figure, points: pd.DataFrame, title: str, *, x: str, y: str
     figures.add(drawn, points[x], points[y], term, read, **look)
     drawn.data[-1].update({"line": {"color": color}, "marker": {"color": color, "size": 9}})
     drawn.data[-1].update({"error_y" if y == "share" else "error_x": bar})
-
-
-def over_time(table: pd.DataFrame, title: str) -> go.Figure:
-    """Joint value over seconds of learning for each level, log x, the band from the worst to the best seed.
-
-    Args:
-        table: of `series.curves`. title: of what varies, for the legend and the pointer.
-    """
-    drawn = figures.figure(
-        figures.log_axis("seconds of learning", float(table["seconds"].min()), float(table["seconds"].max())),
-        figures.axis("joint value, whole corpus", nticks=7),
-        height=HEIGHT,
-    )
-    drawn.update_layout(legend={"title": {"text": title}})
-    levels = [(name, table[table["level"] == name].sort_values("seconds")) for name in dict.fromkeys(table["level"])]
-    for place, (_, points) in enumerate(levels):
-        figures.band(drawn, points["seconds"], points["low"], points["high"], palette.themed(place))
-    for place, (name, points) in enumerate(levels):
-        color = palette.themed(place)
-        read = [
-            figures.hover(
-                (title, name),
-                ("seconds", f"{row.seconds:.2f}"),
-                ("mean", f"{row.mean:.4f}"),
-                ("worst to best seed", f"{row.low:.4f} to {row.high:.4f}"),
-                ("seeds", row.n),
-            )
-            for row in figures.records(points)
-        ]
-        look = {
-            "mode": "lines+markers" if len(points) == 1 else "lines",
-            "marker": {"color": color, "size": 8},
-            "line": {"color": color, "width": 2.2, "dash": figures.DASHES[place % len(figures.DASHES)]},
-        }
-        figures.add(drawn, points["seconds"], points["mean"], figures.plain(name), read, **look)
-    return drawn

@@ -30,9 +30,6 @@ LINE, NUMBERS = 18, 26
 LETTER = 6
 """Pixels that a letter of size 13 is wide, on average and rather more."""
 
-DASHES = ("solid", "7px,3px", "2px,2px", "9px,3px,2px,3px", "4px,2px", "1px,3px", "12px,3px", "6px,2px,1px,2px")
-"""Of the first, second ... curve of a figure, so that they differ without their colours."""
-
 
 def figure(
     across: dict[str, Any], up: dict[str, Any], *, height: int, margin: dict[str, int] | None = None
@@ -186,13 +183,6 @@ def area(
 ) -> None:
     """A filled outline without a border, which the pointer and the eye pass through."""
     add(drawn, x, y, name, mode="lines", line={"width": 0}, fill="toself", fillcolor=color, opacity=0.2)
-
-
-def band(drawn: go.Figure, x: pd.Series, low: pd.Series, high: pd.Series, color: str) -> None:
-    """The area between two curves, behind what is drawn after it."""
-    there = np.asarray(x, float)
-    around = np.concatenate([np.asarray(low, float), np.asarray(high, float)[::-1]])
-    area(drawn, np.concatenate([there, there[::-1]]), around, color)
 
 
 ACROSS: dict[str, Any] = {
