@@ -153,12 +153,14 @@ class BaselineValues:
     Attributes:
         score: mean quality score; under a token budget of the tokens. raw: of the objective.
         quality, diversity: as shares of the attainable gain.
+        bits: their mask, packed.
     """
 
     score: float
     raw: float
     quality: float
     diversity: float
+    bits: bytes
 
 
 @dataclass(frozen=True)
@@ -168,7 +170,7 @@ class Baselines:
     Attributes:
         objective: whose values they are. ends: its random and best value, raw: 0 % and 100 %.
         exact: whether values are exact; else they are of listed pairs, and a little low.
-        random: means over several draws. best: of the rows with the best scores.
+        random: means over several draws, and the rows of the first. best: of the rows with the best scores.
     """
 
     objective: str
@@ -182,12 +184,16 @@ class Baselines:
         return self.ends[0] + share * (self.ends[1] - self.ends[0])
 
     def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
+        """The values, without the rows."""
+        record = asdict(self)
+        del record["random"]["bits"], record["best"]["bits"]
+        return record
 
     @classmethod
-    def from_dict(cls, record: Mapping[str, Any]) -> Baselines:
+    def from_dict(cls, record: Mapping[str, Any], bits: Mapping[str, bytes]) -> Baselines:
+        """What `to_dict` gave, with the rows of both by name."""
         low, high = map(float, record["ends"])
-        random, best = (BaselineValues(**record[name]) for name in ("random", "best"))
+        random, best = (BaselineValues(**record[name], bits=bits[name]) for name in ("random", "best"))
         return cls(record["objective"], (low, high), bool(record["exact"]), random, best)
 
 

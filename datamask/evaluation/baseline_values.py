@@ -23,20 +23,22 @@ def baselines_of(posed: PosedProblem, poll: Poll = no_poll) -> Baselines:
     scores = problem.joint.quality.scores[problem.eligible]
     draws = []
     for seed in range(DRAWS):
-        poll()
         keys = torch.rand(len(scores), generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
         draws.append(_values(posed, keys.to(scores), poll))
+    values = [[draw.score, draw.raw, draw.quality, draw.diversity] for draw in draws]
+    score, raw, quality, diversity = np.mean(values, axis=0).tolist()
     return Baselines(
         name,
         (anchor.random, anchor.best),
         not posed.calibrated.terms[0].function.lower_bound,
-        BaselineValues(*map(float, np.mean(draws, axis=0))),
-        BaselineValues(*_values(posed, scores, poll)),
+        BaselineValues(score, raw, quality, diversity, draws[0].bits),
+        _values(posed, scores, poll),
     )
 
 
-def _values(posed: PosedProblem, scores: torch.Tensor, poll: Poll) -> tuple[float, float, float, float]:
-    """Mean score of the rows beside the given ones, raw diversity, and both terms as shares of the attainable gain."""
+def _values(posed: PosedProblem, scores: torch.Tensor, poll: Poll) -> BaselineValues:
+    """Of the rows with the highest scores under the rules, the given ones aside where rows are counted."""
+    poll()
     mask = posed.problem.subset(scores)
     joint = posed.calibrated
     term = joint.terms[0]
@@ -48,4 +50,5 @@ def _values(posed: PosedProblem, scores: torch.Tensor, poll: Poll) -> tuple[floa
         lengths[posed.problem.eligible.cpu().numpy()] = budget.lengths
         lengths = lengths[rows]
     share = joint.quality_scale(joint.quality.value(mask))
-    return float(np.average(quality, weights=lengths)), diversity, float(share), float(term.scale(diversity))
+    score, gain = float(np.average(quality, weights=lengths)), float(term.scale(diversity))
+    return BaselineValues(score, diversity, float(share), gain, np.packbits(rows).tobytes())

@@ -178,6 +178,16 @@ def test_dragging_asks_nobody_and_letting_go_asks_once(ready, browser_page: Page
     expect(figure).to_have_attribute("data-shown", "0.5")
     page.wait_for_function(STILL)
 
+    # a baseline stands in the place of the selection, without a request, until it is pressed again
+    for kept in (sent, received, requests):
+        kept.clear()
+    figure.get_by_role("button", name="Show best scores on the map").click()
+    expect(title).to_have_text("Best scores")
+    expect(answer).to_contain_text("Quality 100 %")
+    page.keyboard.press("Enter")
+    expect(page.locator(".answer:not(.moved) .head b")).to_have_text("λ 0.5")
+    assert (sent, received, requests) == ([], [], [])
+
     # all of the window, the slider in it; Escape leads back
     before = page.locator(".stage").bounding_box()
     page.get_by_role("button", name="Full screen (F)").click()

@@ -15,8 +15,11 @@ from datamask.dashboard.map.places import Places
 from datamask.dashboard.tradeoff import amounts, live
 from datamask.errors import OptionError
 
-WITHIN = 1 / 3
-"""Of the amount that is solved: farther away rows by marginal value tell too little of what is then solved."""
+WITHIN, NEAR = 1 / 3, 0.12
+"""Of the amount that is solved: farther away rows by marginal value share less than 85 % with what is then solved. The
+first is for facility location from `LARGE` percent on; else 0.67 to 0.9 of the rows are shared at a third."""
+
+LARGE = 20.0
 
 SECONDS = 20.0
 """That a browser waits for a preview; it asks again when a hand comes near the slider."""
@@ -43,10 +46,11 @@ class Preview:
 
     @property
     def shares(self) -> list[int]:
-        """Percent of all, where the slider stops within a third of the solved amount."""
+        """Percent of all, where the slider stops near enough to the solved amount."""
         budget, ratio = self.settings.budget, self.settings.select_ratio
         solved = 100 * (ratio if budget is None else budget / self.total)
-        return [share for share in range(1, 100) if abs(share - solved) <= WITHIN * solved + 1e-9]
+        within = WITHIN if self.settings.objective == "facility" and solved >= LARGE else NEAR
+        return [share for share in range(1, 100) if abs(share - solved) <= within * solved + 1e-9]
 
     def parcel(self) -> bytes | None:
         """Codes of each mark for each of these shares, and how many rows and tokens they have; None: not known yet."""

@@ -72,13 +72,36 @@ def sentence(corpus: Corpus, units: Units, mask: np.ndarray, diversity: float | 
         diversity: a share of the attainable gain; None: not measured. exact: as of `answer`.
     """
     weights = corpus.lengths[mask] if units.by_tokens and corpus.lengths is not None else None
-    score, known = float(np.average(corpus.quality[mask], weights=weights)), units.baselines
+    known = units.baselines
+    raw = None if known is None or diversity is None else known.raw(diversity)
+    return _compared(units, float(np.average(corpus.quality[mask], weights=weights)), raw, exact)
+
+
+def _compared(units: Units, score: float, raw: float | None, exact: bool) -> str:
+    known = units.baselines
     said = [_held_against("Mean score", [score] + ([] if known is None else [known.random.score, known.best.score]))]
-    if known is not None and diversity is not None:
+    if known is not None and raw is not None:
         entry = catalogue.objective(known.objective)
-        raw = [value + entry.offset for value in (known.raw(diversity), known.random.raw, known.best.raw)]
-        said.append(_held_against(entry.unit, raw, "" if exact and known.exact else "≥ "))
+        values = [value + entry.offset for value in (raw, known.random.raw, known.best.raw)]
+        said.append(_held_against(entry.unit, values, "" if exact and known.exact else "≥ "))
     return " ".join(said)
+
+
+def baselines(corpus: Corpus, units: Units) -> list[tuple[np.ndarray, dict[str, Any]]]:
+    """The rows of each baseline, and what the bar says of them: random ones, then the best scores."""
+    if (known := units.baselines) is None:
+        return []
+    said = []
+    for at, name, note in (
+        (known.random, "Random rows", "means of 20 draws; the map shows one"),
+        (known.best, "Best scores", ""),
+    ):
+        mask = np.unpackbits(np.frombuffer(at.bits, np.uint8), count=len(corpus)).astype(bool)
+        worth = answer(
+            corpus, units, mask, name, quality=at.quality, diversity=at.diversity, exact=known.exact, note=note
+        )
+        said.append((mask, {**worth, "sentence": _compared(units, at.score, at.raw, known.exact)}))
+    return said
 
 
 def ticks(units: Units) -> list[list[dict[str, Any]]]:

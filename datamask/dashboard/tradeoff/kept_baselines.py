@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
+
 from datamask.dashboard.tradeoff.kept_points import entry_of
 from datamask.measured import Baselines
 from datamask.work.kept import Kept
 from datamask.work.result_file import Content
 
-VERSION = 1
+VERSION = 2
 """Of the values: raise it when the baselines select other rows."""
 
 
@@ -22,9 +24,16 @@ def stored_baselines(fingerprint: str, problem: str, cache_dir: str | Path | Non
     return Kept(
         cache_dir,
         entry_of(fingerprint, "baselines", VERSION, problem),
-        read=lambda content: Baselines.from_dict(content.value),
-        write=lambda baselines: Content(baselines.to_dict(), {}),
+        read=_read,
+        write=lambda baselines: Content(
+            baselines.to_dict(),
+            {name: np.frombuffer(getattr(baselines, name).bits, np.uint8) for name in ("random", "best")},
+        ),
     )
+
+
+def _read(content: Content) -> Baselines:
+    return Baselines.from_dict(content.value, {name: bits.tobytes() for name, bits in content.arrays.items()})
 
 
 def find(fingerprint: str, problem: str, cache_dir: str | Path) -> Baselines | None:

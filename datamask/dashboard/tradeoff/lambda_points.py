@@ -156,22 +156,23 @@ def points_parcel(
     seen: Seen = EVERYTHING,
     final: bool = True,
 ) -> bytes:
-    """What the map shows of each point: numbers in words, its key, and bits of drawn samples or bytes of cells.
+    """What the map shows of each point and of the baselines: words, key, and bits of drawn samples or bytes of cells.
 
     Args:
         points: at least one. places: where their rows lie.
         dark: whether the page is dark. seen: what a filter lets through.
         final: whether all is solved and proved that will be.
     """
+    baselines = answers.baselines(corpus, units)
     layers = [Selection(f"Selected at λ {point.lamb:g}", point.mask) for point in points]
+    layers += [Selection(said["name"], mask) for mask, said in baselines]
     if not seen.ends:
         # one scale for all of them: a cell that changes its colour has changed its share
         seen = replace(seen, ends=common_ends(layers, places.cells))
     looks = [marks_of(layer, places, dark, seen) for layer in layers]
-    entries = [
-        {**answer_at(corpus, units, point, final), **look_of(look)} for point, look in zip(points, looks, strict=True)
-    ]
-    header = {"points": entries, **shapes_of(looks[0])}
+    said = [answer_at(corpus, units, point, final) for point in points] + [said for _, said in baselines]
+    entries = [{**each, **look_of(look)} for each, look in zip(said, looks, strict=True)]
+    header = {"points": entries[: len(points)], "baselines": entries[len(points) :], **shapes_of(looks[0])}
     if places.cells is None:
         bits = np.packbits(np.array([look.codes for look in looks], bool), axis=1)
         return pack({**header, "marks": len(places.drawn)}, bits=bits, colors=looks[0].colors)

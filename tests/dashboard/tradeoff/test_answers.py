@@ -94,6 +94,13 @@ def test_each_number_is_that_of_the_rows(request, tmp_path, corpus, objective, r
         if table.score.nlargest(size + 1).iloc[-1] < table.score[best].min():  # else ties decide which rows these are
             assert top_spread == pytest.approx(value(corpus.features, best), abs=0.0051)
         assert (np.abs(drawn.mean(axis=0) - [random, random_spread]) < near).all()
+    (one, means), (highest, own) = answers.baselines(corpus, units)
+    assert one.sum() == highest.sum() == size and np.sort(table.score[highest]).tolist() == sorted(table.score[best])
+    assert value(corpus.features, np.flatnonzero(highest)) == pytest.approx(numbers(own["sentence"])[3], abs=0.0051)
+    assert abs(table.score[one].mean() - table.score.mean()) < 4 * table.score.std() / np.sqrt(size)
+    for each, said in enumerate((means, own)):
+        found = numbers(said["sentence"])
+        assert found[0] == found[1 + each] and found[3] == found[4 + each]
     for (random, top), term in zip(answers.ticks(units), ("quality", "diversity"), strict=True):
         assert abs(random["share"]) < 0.15 and top["share"] == getattr(units.baselines.best, term)
 

@@ -36,6 +36,7 @@ class LambdaSlider {
     this.rests = true; // whether the page has followed
     this.touched = false;
     this.moved = false;
+    this.baseline = null; // 0: random rows, 1: the best scores are shown
     this.said = null; // what the answer bar says in place of the page's own selection
     this.pending = {}; // what was let go of since the page followed
     this.at = 0.5;
@@ -85,7 +86,13 @@ class LambdaSlider {
 
   // A hand is on one of the two sliders: until the page has followed, it does not move them.
   touch() {
-    Object.assign(this, { turn: Date.now(), rests: false });
+    Object.assign(this, { turn: Date.now(), rests: false, baseline: null });
+  }
+
+  // A press on a baseline shows it in place of the selection; the next press shows the selection again.
+  compare(baseline) {
+    this.baseline = this.baseline === baseline ? null : baseline;
+    this.show();
   }
 
   // The selection at a lambda; null: the one it began with.
@@ -107,8 +114,13 @@ class LambdaSlider {
 
   // -- what is shown ----------------------------------------------------------------------------------------------
 
-  // The page's own selection; under a hand the one that stands for a lambda: its own, or the nearest one.
+  // The baselines, which travel behind the points; none while they are not known.
+  get baselines() { return this.solved?.baselines ?? []; }
+
+  // The page's own selection; under a hand the one that stands for a lambda: its own, or the nearest one. Or a baseline.
   get point() {
+    const { baseline } = this;
+    if (this.baselines[baseline]) return { ...this.baselines[baseline], place: this.solved.points.length + baseline };
     if (this.rests) return this.state.current;
     let nearest = null;
     for (const point of this.points)
@@ -160,7 +172,7 @@ class LambdaSlider {
     // read by tests: which selection is on the map
     this.root.dataset.shown = touched && point ? String(point.lamb) : "";
     STORE.slider = { points: this.points, point, at, movable: !this.input.disabled, drag: (lamb) => this.moveTo(lamb),
-      release: () => this.ask(this.at) };
+      release: () => this.ask(this.at), compare: this.baselines.length ? (k) => this.compare(k) : null, baseline: this.baseline };
     STORE.bell.dispatchEvent(new CustomEvent("slider"));
     if (paint) this.map.recolour();
   }

@@ -16,7 +16,7 @@ class Tradeoff {
     this.svg = parent.appendChild(document.createElementNS(SVG, "svg"));
     this.svg.setAttribute("viewBox", `0 0 ${WIDE} ${HIGH}`);
     this.svg.setAttribute("class", "tradeoff");
-    this.svg.setAttribute("role", "img");
+    this.svg.setAttribute("role", "group");
     this.svg.onpointerdown = (event) => {
       if (event.button || !STORE.slider?.movable) return;
       this.svg.setPointerCapture(event.pointerId);
@@ -59,8 +59,8 @@ class Tradeoff {
   show() {
     const { svg } = this, { points = [], point = null } = STORE.slider ?? {};
     svg.replaceChildren();
-    const add = (kind, name, look, text) => {
-      const made = svg.appendChild(document.createElementNS(SVG, kind));
+    const add = (kind, name, look, text, into = svg) => {
+      const made = into.appendChild(document.createElementNS(SVG, kind));
       made.setAttribute("class", name);
       for (const [key, value] of Object.entries(look)) made.setAttribute(key, value);
       if (text) made.textContent = text;
@@ -81,7 +81,7 @@ class Tradeoff {
     add("circle", "dot", { cx, cy, r: 8 });
     const worth = point.meters.map(({ term, words }) => `${term} ${words}`).join(", ");
     svg.setAttribute("aria-label", `Trade-off at ${point.name}: ${worth}. Drag the dot, or use the λ slider.`);
-    svg.dataset.shown = point.lamb; // read by tests
+    svg.dataset.shown = point.lamb ?? point.name; // read by tests
   }
 
   // Random rows, and the best scores as an arrow at the edge where these lie far below.
@@ -89,10 +89,29 @@ class Tradeoff {
     if (!this.data.ticks.length) return;
     const [x, y] = [toX(this.data.ticks[0][k].share), toY(this.data.ticks[1][k].share)], beyond = !within([x, y]);
     const [left, top] = [Math.min(WIDE - EDGE, Math.max(EDGE, x)), Math.min(HIGH - EDGE, Math.max(EDGE, y))];
+    const { compare, baseline: shown } = STORE.slider ?? {}, group = add("g", compare ? "baseline press" : "baseline", {});
+    if (compare) this.pressable(group, () => compare(k), name, shown === k);
     const d = beyond ? `M${left - 5} ${top - 8}h10l-5 9z` : `M${left - 4} ${top - 4}h8v8h-8z`;
-    add("path", "baseline", { d }).appendChild(document.createElementNS(SVG, "title")).textContent =
-      this.data.ticks.map((term) => term[k].words).join(", ");
-    add("text", "name", { x: k ? left - 8 : left + 5, y: k ? top : top + 15, "text-anchor": k ? "end" : "start" }, name);
+    const worth = this.data.ticks.map((term) => term[k].words).join(", ");
+    add("title", "", {}, worth, group);
+    add("path", "", { d }, "", group);
+    add("text", "name", { x: k ? left - 8 : left + 5, y: k ? top : top + 15, "text-anchor": k ? "end" : "start" }, name, group);
+  }
+
+  // By pointer and by keyboard, whose place is kept, as all is drawn anew.
+  pressable(group, press, name, shown) {
+    for (const [key, value] of Object.entries({ role: "button", tabindex: 0, "aria-pressed": shown, "aria-label": `Show ${name} on the map` }))
+      group.setAttribute(key, value);
+    group.onpointerdown = (event) => event.stopPropagation();
+    group.onclick = () => {
+      press();
+      this.svg.querySelector(`[aria-label="Show ${name} on the map"]`)?.focus();
+    };
+    group.onkeydown = (event) => {
+      if (event.key !== "Enter" && event.key !== " ") return;
+      event.preventDefault(); // the space bar would scroll
+      group.onclick();
+    };
   }
 }
 
