@@ -47,6 +47,7 @@ def waterfall(table: pd.DataFrame, low: float, high: float) -> go.Figure:
             text=[words.signed(amount, 2) for amount in bars["amount"]],
             textposition="outside",
             textangle=0,
+            constraintext="none",
             textfont=figures.HALO,
             cliponaxis=False,
         )

@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 import streamlit as st
-from plotly import graph_objects as go
 
 from datamask.analyses.curves import chart as curve_chart
 from datamask.analyses.frontier import chart as charts
@@ -273,21 +272,15 @@ def _plot(
     here: Here | None,
     solved: tuple[Here, ...],
 ) -> None:
-    """The figure, from a cache: while a sweep runs, one that is the same stays mounted."""
-    mark = (
-        tuple((curve.key, tuple(s.run_id for s in (*curve.spots, *curve.others))) for curve in lines),
-        tuple(s.run_id for s in named),
-        tuple(sorted(names.items())),
-        line.key if line else "",
-        spot.run_id if spot else "",
-        here,
-        solved,
-    )
+    """The figure; while a sweep runs, one that is the same stays mounted."""
     curves = ", ".join(f"{names[line.key]} with {len(line.lambdas)} values of λ" for line in lines) or "no curve"
+    figure = charts.frontier(
+        lines, named, names=names, focus=line, chosen=spot, here=here, solved=solved, height=HEIGHT
+    )
     # its place is kept while the browser still loads what draws it, or the page would jump by all its height
     with st.container(height=HEIGHT, border=False, key="frontier_place"):
         st.plotly_chart(
-            _figure(mark, lines, named, names, line, spot, here, solved),
+            figure,
             key="frontier_chart",
             on_select=_clicked,
             selection_mode="points",
@@ -296,13 +289,6 @@ def _plot(
             width="stretch",
             alt=f"Quality against diversity, 0 % random to 100 % best found: {curves}",
         )
-
-
-@st.cache_resource(max_entries=16, show_spinner=False)
-def _figure(mark: tuple, _lines, _named, _names, _line, _spot, _here, _solved) -> go.Figure:
-    return charts.frontier(
-        _lines, _named, names=_names, focus=_line, chosen=_spot, here=_here, solved=_solved, height=HEIGHT
-    )
 
 
 def _notes(lines: Sequence[Line], named: Sequence[Spot], line: Line | None) -> list[str]:
