@@ -103,7 +103,7 @@ def interval_rows(cells: pd.DataFrame, unit: str, best_simple: str) -> go.Figure
     drawn = figures.figure(
         figures.axis(title, zeroline=True, zerolinecolor=tone.muted),
         figures.rows(list(table["method"]), NAMES),
-        height=ROW * len(table) + figures.NUMBERS + 4 * figures.LINE,
+        height=ROW * len(table) + figures.NUMBERS + 7 * figures.LINE,  # on a phone the legend has four lines
     )
     baseline = cells[cells["method"] == best_simple]
     if len(baseline):
