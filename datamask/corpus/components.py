@@ -39,22 +39,25 @@ class Components:
     @classmethod
     def of(cls, corpus: Corpus, k: int, poll: Poll = no_poll) -> Components:
         """Find k of them, at most d, or as many as are more than rounding."""
-        from scipy.linalg import blas, eigh
+        from scipy.linalg import cholesky, eigh, solve_triangular
 
         features, (n, d) = corpus.features, corpus.features.shape
         # rows are added up by their ids, so that components do not depend on the order of the corpus
         order = np.argsort(row_hash(corpus.ids, 0), kind="stable")
-        moment = np.zeros((d, d), order="F")
+        few, size = n < d, min(n, d)
         with one_blas_thread():
-            for low in range(0, n, ROWS_AT_ONCE):
-                poll()
-                rows = features[order[low : low + ROWS_AT_ONCE]].astype(np.float64)
-                moment = blas.dsyrk(1.0 / n, rows.T, 1.0, moment, overwrite_c=1)
-            trace = float(np.trace(moment))
+            rows = features[order].astype(np.float64) if few else np.empty((0, d))
+            square = rows @ rows.T / n if few else _moment(features, order, poll)
+            trace = float(np.trace(square))
             poll()
-            values, axes = eigh(moment, lower=False, overwrite_a=True, subset_by_index=[d - k, d - 1])
-        real = values > ROUNDING * trace
-        return cls(np.ascontiguousarray(axes[:, real][:, ::-1]), float(values[real].sum()) / trace)
+            first = max(size - k, 0)
+            values, axes = eigh(square, lower=False, overwrite_a=True, subset_by_index=[first, size - 1])
+            real = values > ROUNDING * trace
+            axes, values = axes[:, real][:, ::-1], values[real]
+            if few:  # from products of rows, where axes of small eigenvalues come out orthogonal to rounding only
+                axes = rows.T @ (axes / np.sqrt(n * values))
+                axes = solve_triangular(cholesky(axes.T @ axes, lower=True), axes.T, lower=True).T
+        return cls(np.ascontiguousarray(axes), float(values.sum()) / trace)
 
     def rows(self, features: np.ndarray, poll: Poll = no_poll) -> np.ndarray:
         """Return rows on the components, scaled to unit length again: float32 ``(n, k)``.
@@ -78,3 +81,16 @@ class Components:
             )
         out.flags.writeable = False
         return out
+
+
+def _moment(features: np.ndarray, order: np.ndarray, poll: Poll) -> np.ndarray:
+    """The mean of ``x x'`` over all rows, added up in this order: float64 ``(d, d)``, its upper half."""
+    from scipy.linalg import blas
+
+    n, d = features.shape
+    moment: np.ndarray = np.zeros((d, d), order="F")
+    for low in range(0, n, ROWS_AT_ONCE):
+        poll()
+        rows = features[order[low : low + ROWS_AT_ONCE]].astype(np.float64)
+        moment = blas.dsyrk(1.0 / n, rows.T, 1.0, moment, overwrite_c=1)
+    return moment

@@ -39,6 +39,9 @@ NEGLIGIBLE = 1e-14
 FLOOR = 1e-15
 """Eigenvalues of W, so that it is positive definite where members span fewer than d directions."""
 
+FEW = 2
+"""With d so many times the rows that have a share, M is found among these: quicker than among d dimensions."""
+
 
 @dataclass(frozen=True)
 class Quadrature:
@@ -60,6 +63,9 @@ QUADRATURES = {
     torch.float32: Quadrature(1.0, -20.0, 18.0, 1e-7),
 }
 """By the type of the products: the rule errs by ``exp(-2 pi^2 / step)``, and what the ends leave out by as much."""
+
+OF_PAIRS = Quadrature(0.8, -33.0, 28.0, 1e-16)
+"""For all pairs of some hundred rows each, of which the best alone is then valued exactly."""
 
 
 class Vendi(SetFunction):
@@ -107,19 +113,47 @@ class Vendi(SetFunction):
             total += x.T @ (x * scaled[part].to(dtype)[:, None])
         return total
 
-    def value_of(self, moment: Tensor) -> float:
-        """f from M: its entropy, and what the shares that no member takes count."""
-        return entropy(torch.linalg.eigvalsh(moment)) + self.price * (1.0 - float(moment.trace()))
+    def value_of(self, values: Tensor) -> float:
+        """f from eigenvalues of M: their entropy, and what the shares that no member takes count."""
+        return entropy(values) + self.price * (1.0 - float(values.sum()))
+
+    def _roots(self, shares: Tensor) -> Tensor | None:
+        """``(d, r)`` whose product with itself is M, float64, where r, the rows with a share, are few: M has no more
+        eigenvalues above 0."""
+        rows = shares.nonzero().squeeze(1)
+        if FEW * len(rows) > self.d:
+            return None
+        return (self.features[rows].double() * (shares[rows].sqrt() / self.exact_lengths[rows])[:, None]).T
+
+    def eigenvalues(self, shares: Tensor, dtype: torch.dtype, poll: Poll = no_poll) -> Tensor:
+        """Those of M, ``(d,)``, or fewer where the others are 0."""
+        roots = self._roots(shares)
+        values: Tensor = torch.linalg.eigvalsh(self.moment(shares, dtype, poll) if roots is None else roots.T @ roots)
+        return values
+
+    def _eigen(self, shares: Tensor, dtype: torch.dtype, poll: Poll = no_poll) -> tuple[Tensor, Tensor]:
+        """Eigenvalues of M ``(r,)`` and eigenvectors ``(d, r)``; where r < d the others' eigenvalue is 0."""
+        roots = self._roots(shares)
+        if roots is None:
+            values, axes = torch.linalg.eigh(self.moment(shares, dtype, poll))
+            return values, axes
+        basis, triangle = torch.linalg.qr(roots)
+        values, axes = torch.linalg.eigh(triangle @ triangle.T)
+        return values, basis @ axes
 
     def _spectral(
         self, axes: Tensor, columns: Tensor, dtype: torch.dtype, poll: Poll, apply: Callable[[Tensor, slice], Tensor]
     ) -> Tensor:
-        """``apply`` to ``sum_j (v_j . x_i)^2 columns_jk``, chunk by chunk: float64 ``(n,)``."""
+        """``apply`` to ``sum_j (v_j . x_i)^2 columns_jk``, chunk by chunk: float64 ``(n,)``.
+
+        Args:
+            columns: one row more than there are axes where these are fewer than d: for what a sample has beside them.
+        """
         out = torch.empty(self.n, dtype=torch.float64, device=self.device)
         axes, columns = axes.to(dtype), columns.to(dtype)
         for part in chunks(self.n, ELEMENTS_AT_ONCE // (4 * max(self.d, columns.shape[1]))):
             poll()
-            squares = (self.features[part].to(dtype) @ axes).square_()
+            squares = _squares(self.features[part].to(dtype), axes)
             squares /= self.exact_lengths[part].square().to(dtype)[:, None]
             out[part] = apply(squares @ columns, part).to(torch.float64)
         return out
@@ -127,8 +161,7 @@ class Vendi(SetFunction):
     def _value_and_changes(self, mask: Tensor, dtype: torch.dtype, poll: Poll) -> tuple[float, Tensor]:
         """f of one mask, and of every sample ``f(M + u x x') - f(M)`` outside, ``f(M) - f(M - u x x')`` inside."""
         share = self.shares(int(mask.sum()))
-        moment = self.moment(share * mask, dtype, poll)
-        values, axes = torch.linalg.eigh(moment)
+        values, axes = self._eigen(share * mask, dtype, poll)
         quadrature = QUADRATURES[dtype]
         nodes = quadrature.nodes(self.device)
         weights, baseline = (quadrature.step * nodes).to(dtype), (1.0 / (1.0 + nodes)).to(dtype)
@@ -138,13 +171,13 @@ class Vendi(SetFunction):
             grown = (change[part] * phi).clamp_min_(quadrature.least - 1.0).log1p_()
             return (grown - change[part] * baseline) @ weights
 
-        resolvents = 1.0 / (values.clamp_min(0.0)[:, None] + nodes)
+        resolvents = 1.0 / (self._with_rest(values)[:, None].clamp_min(0.0) + nodes)
         grown = self._spectral(axes, resolvents, dtype, poll, integral)
-        return self.value_of(moment), torch.where(mask, -grown, grown) - share * self.price
+        return self.value_of(values), torch.where(mask, -grown, grown) - share * self.price
 
     def values(self, masks: Tensor, poll: Poll = no_poll) -> Tensor:
-        moments = (self.moment(self.shares(int(mask.sum())) * mask, torch.float32, poll) for mask in masks)
-        return torch.tensor([self.value_of(moment) for moment in moments], dtype=torch.float32, device=self.device)
+        spectra = (self.eigenvalues(self.shares(int(mask.sum())) * mask, torch.float32, poll) for mask in masks)
+        return torch.tensor([self.value_of(values) for values in spectra], dtype=torch.float32, device=self.device)
 
     def marginals(self, masks: Tensor, poll: Poll = no_poll) -> Tensor:
         return self.values_and_marginals(masks, poll)[1]
@@ -158,7 +191,7 @@ class Vendi(SetFunction):
         return torch.tensor(values, dtype=torch.float32, device=self.device), (total / len(masks)).float()
 
     def value(self, mask: Tensor, poll: Poll = no_poll) -> float:
-        return self.value_of(self.moment(self.shares(int(mask.sum())) * mask, torch.float64, poll))
+        return self.value_of(self.eigenvalues(self.shares(int(mask.sum())) * mask, torch.float64, poll))
 
     def final_marginals(self, mask: Tensor, poll: Poll = no_poll) -> Tensor:
         """``F(M + x x' / S) - F(M)`` outside, ``F(M) - F(M - x x' / S)`` inside; at large S ``-x' log(M) x / S``."""
@@ -182,28 +215,33 @@ class Vendi(SetFunction):
         """
         dtype = torch.float64 if wide else torch.float32
         share = self.shares(size)
-        moment = self.moment(share * weights, dtype, poll)
-        values, axes = torch.linalg.eigh(moment)
-        floored = values.clamp_min(FLOOR)
-        logs = floored.log()
-        value = float(floored.sum() - values @ logs) - 1.0 + self.price * (1.0 - float(moment.trace()))
+        values, axes = self._eigen(share * weights, dtype, poll)
+        rest = self.d - len(values)
+        logs = self._with_rest(values).clamp_min(FLOOR).log()
+        value = float(values.clamp_min(FLOOR).sum() - values @ logs[: len(values)]) + rest * FLOOR - 1.0
+        value += self.price * (1.0 - float(values.sum()))
         if wide:
-            value += self.d * torch.finfo(dtype).eps * float(logs.norm())
+            value += self.d * torch.finfo(dtype).eps * float(logs.norm() + rest**0.5 * abs(math.log(FLOOR)))
         slope = self._spectral(axes, -logs[:, None], dtype, poll, lambda product, part: product[:, 0])
         return value, (slope - self.price) * share
 
+    def _with_rest(self, values: Tensor) -> Tensor:
+        """Eigenvalues ``(r,)``, and a 0 for the rest of the space where there is one."""
+        return values if len(values) == self.d else torch.cat([values, values.new_zeros(1)])
+
     def interaction_at(self, mask: Tensor, inside: Tensor, outside: Tensor, size: int) -> Tensor:
         """``integral of log(1 + u_i u_j phi_ij^2 / ((1 + u_i phi_ii) (1 - u_j phi_jj))) ds``."""
-        quadrature, share = QUADRATURES[torch.float64], self.shares(int(mask.sum()))
-        values, axes = torch.linalg.eigh(self.moment(share * mask, torch.float64))
+        quadrature, share = OF_PAIRS, self.shares(int(mask.sum()))
+        values, axes = self._eigen(share * mask, torch.float64)
         leaving, coming = (
-            (self.features[rows].double() / self.exact_lengths[rows, None]) @ axes * share[rows, None].sqrt()
+            (self.features[rows].double() / self.exact_lengths[rows, None]) * share[rows, None].sqrt()
             for rows in (inside, outside)
         )
+        square, leaving, coming = _squares(coming, axes), leaving @ axes, coming @ axes
         total = torch.zeros(len(outside), len(inside), dtype=torch.float64, device=self.device)
         for node in quadrature.nodes(self.device):
             resolvent = 1.0 / (values.clamp_min(0.0) + node)
-            grown = 1.0 + coming.square() @ resolvent
+            grown = 1.0 + square @ (1.0 / (self._with_rest(values).clamp_min(0.0) + node))
             left = (1.0 - leaving.square() @ resolvent).clamp_min_(quadrature.least)
             between = ((coming * resolvent) @ leaving.T).square_()
             total += (between / (grown[:, None] * left)).log1p_() * (quadrature.step * node)
@@ -218,6 +256,15 @@ class Vendi(SetFunction):
 
     def random_value(self, size: int, generator: torch.Generator, poll: Poll = no_poll) -> float:
         return sampled_random_value(self, size, generator, poll)
+
+
+def _squares(rows: Tensor, axes: Tensor) -> Tensor:
+    """``(v_j . x_i)^2`` of rows ``(b, d)``; and, where axes ``(d, r)`` are fewer than d, of all others together."""
+    inside = rows @ axes
+    if axes.shape[1] == len(axes):
+        return inside.square_()
+    beside = (rows - inside @ axes.T).square_().sum(1, keepdim=True)
+    return torch.cat([inside.square_(), beside], 1)
 
 
 def entropy(values: Tensor) -> float:
@@ -238,7 +285,7 @@ class BudgetedVendi(Vendi):
         """Args: features: ``(n, d)``; lengths: float64 ``(n,)``, tokens per row; budget: W."""
         super().__init__(features)
         self._share, average = (part.to(torch.float64) for part in shares_of(lengths.to(self.device), budget))
-        self.price = entropy(torch.linalg.eigvalsh(self.moment(average, torch.float64)))
+        self.price = entropy(self.eigenvalues(average, torch.float64))
 
     def shares(self, size: int) -> Tensor:
         return self._share
