@@ -21,7 +21,8 @@ from datamask.corpus.threads import in_threads
 UNIT = 32_767
 """The length of a row."""
 
-ROWS_AT_ONCE = 4096
+NUMBERS_AT_ONCE = 2**20
+"""Of rows that are widened to float64, which takes 8 MB, and as much again for what is made of them."""
 
 LENGTHS = 2.0**-22
 """The product of two equal rows is above 1 by so much at most: their lengths are 1 to the rounding of float32."""
@@ -40,17 +41,25 @@ def rounded(features: np.ndarray, of: np.ndarray | None = None) -> np.ndarray:
     count = len(features) if of is None else len(of)
     rows = np.empty((count, features.shape[1]), np.int16)
 
+    parts = _parts(*rows.shape)
+
     def task(number: int) -> None:
-        part = slice(number * ROWS_AT_ONCE, (number + 1) * ROWS_AT_ONCE)
+        part = parts[number]
         some = features[part] if of is None else features[of[part]]
         rows[part] = to_length(some.astype(np.float16).astype(np.float64))
 
-    if count <= 4 * ROWS_AT_ONCE:  # less than threads cost
-        for number in range(-(-count // ROWS_AT_ONCE)):
+    if len(parts) <= 2:  # less than threads cost
+        for number in range(len(parts)):
             task(number)
     else:
-        in_threads(task, -(-count // ROWS_AT_ONCE))
+        in_threads(task, len(parts))
     return rows
+
+
+def _parts(count: int, dim: int) -> list[slice]:
+    """Slices of at most `NUMBERS_AT_ONCE` numbers that cover so many rows."""
+    step = max(NUMBERS_AT_ONCE // max(dim, 1), 1)
+    return [slice(low, min(low + step, count)) for low in range(0, count, step)]
 
 
 def to_length(rows: np.ndarray) -> np.ndarray:
@@ -90,10 +99,10 @@ def longest_move(features: np.ndarray, rows: np.ndarray) -> float:
         features: float32 ``(N, d)``, unit rows. rows: int16 ``(N, d)``, the same rounded.
     """
     most = 0.0
-    for low in range(0, len(rows), ROWS_AT_ONCE):
-        some = rows[low : low + ROWS_AT_ONCE].astype(np.float64)
+    for part in _parts(*rows.shape):
+        some = rows[part].astype(np.float64)
         some /= np.sqrt(np.einsum("ij,ij->i", some, some))[:, None]
-        some -= features[low : low + ROWS_AT_ONCE]
+        some -= features[part]
         most = max(most, float(np.einsum("ij,ij->i", some, some).max()))
     return math.sqrt(most)
 
