@@ -47,7 +47,7 @@ LARGE = 30_000, 128
 """Rows and dimensions of the large corpus."""
 
 MOST_CONTROLS = 59
-COLUMNS, THUMB, GAP, COLORS = 7, {1440: 480, 1000: 360, 400: 200}, 6, 128
+COLUMNS, THUMB, GAP, COLORS = 7, {1440: 480, 1000: 360, 400: 200}, 6, 256
 """Of a sheet: pictures in a row, pixels of their widths, between them, and its colors."""
 
 PATIENCE, ANSWERED, PAUSE = 180_000, 15_000, 1_500
@@ -197,7 +197,8 @@ def sheet_of(pictures: list[Image.Image], width: int) -> Image.Image:
         row, column = divmod(k, COLUMNS)
         small = picture.resize((THUMB[width], height), Image.Resampling.LANCZOS)
         sheet.paste(small, (GAP + column * (THUMB[width] + GAP), GAP + row * (height + GAP)))
-    return sheet.quantize(COLORS, dither=Image.Dither.NONE)
+    # a hue of few pixels, as that of a meter, keeps its place among the colors
+    return sheet.quantize(COLORS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
 
 
 def look(
