@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 from pathlib import Path
 
 import numpy as np
@@ -64,11 +65,13 @@ def test_values_are_those_of_an_explicit_projection(tmp_path, name, center):
     assert facts.on_all == {name: pytest.approx(by_numpy(name, x, mask), abs=1e-5)}
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(int(os.environ.get("DATAMASK_BOUND_PROBLEMS", "42"))))
 def test_no_bound_is_below_the_best_subset(tmp_path, seed):
+    """Every third problem on components, the others on all dimensions; DATAMASK_BOUND_PROBLEMS=1000 tries more of them."""
     rng = np.random.default_rng(seed)
-    n, d = int(rng.integers(6, 13)), int(rng.integers(3, 41))
-    name, size, kept = ("vendi", "disf_fixed")[seed % 2], int(rng.integers(2, n - 1)), int(rng.integers(2, d))
+    n, d = int(rng.integers(6, 13)), int(rng.integers(2, 41))
+    name = ("vendi", "vendi", "disf_fixed", "disf_fixed", "pairwise", "facility")[seed % 6]
+    size, kept = int(rng.integers(2, n - 1)), None if seed % 6 not in (0, 3) else int(rng.integers(2, max(d, 3)))
     corpus = corpus_of(wide(n, d, seed), seed)
     config = SelectionConfig.from_options(
         objective=name, select_ratio=size / n, lamb=float(rng.choice([0, 0.3, 0.7])), components=kept
@@ -82,7 +85,8 @@ def test_no_bound_is_below_the_best_subset(tmp_path, seed):
         mask = torch.zeros(n, dtype=torch.bool)
         mask[list(members)] = True
         best = max(best, posed.problem.joint.evaluate(mask).joint)
-    assert found.result.certificate.upper_bound >= best - 1e-9 and found.result.components.kept <= kept
+    assert found.result.certificate.upper_bound >= best - 1e-9
+    assert found.result.components is None or found.result.components.kept <= kept
 
 
 def test_above_512_dimensions_vendi_is_on_components_and_the_summary_says_what_they_keep(tmp_path):
