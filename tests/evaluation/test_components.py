@@ -67,7 +67,7 @@ def test_values_are_those_of_an_explicit_projection(tmp_path, name, center):
 
 @pytest.mark.parametrize("seed", range(int(os.environ.get("DATAMASK_BOUND_PROBLEMS", "42"))))
 def test_no_bound_is_below_the_best_subset(tmp_path, seed):
-    """Every third problem on components, the others on all dimensions; DATAMASK_BOUND_PROBLEMS=1000 tries more of them."""
+    """Every third problem on components, the others on all dimensions; DATAMASK_BOUND_PROBLEMS: how many."""
     rng = np.random.default_rng(seed)
     n, d = int(rng.integers(6, 13)), int(rng.integers(2, 41))
     name = ("vendi", "vendi", "disf_fixed", "disf_fixed", "pairwise", "facility")[seed % 6]
