@@ -91,7 +91,7 @@ class Offer:
         if better:
             return f"Evidence: better than random at λ {wording.listed(better)}."
         if any(point.worse for point in self.tried):
-            return "Evidence: no λ trains better small models than random (▼ worse)."
+            return "Evidence: small models learn no better from any λ than from random rows (▼ worse)."
         return "Evidence: no difference from random could be shown at this size."
 
     def at(self, lamb: float) -> TriedLambda | None:

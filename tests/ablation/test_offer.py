@@ -43,7 +43,7 @@ def test_level_is_no_mark_and_no_claim():
     offered = offer([made_result(LEVEL)], asked())
     assert [point.lamb for point in offered.apart] == [
         0.0
-    ] and offered.sentence == "Evidence: no λ trains better small models than random (▼ worse)."
+    ] and offered.sentence == "Evidence: small models learn no better from any λ than from random rows (▼ worse)."
     assert offered.at(0.7).words == "level with random for all 3 targets"
     offered = offer([made_result(np.full((4, 3), 5.0))], asked())
     assert not offered.apart

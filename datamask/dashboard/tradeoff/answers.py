@@ -144,7 +144,7 @@ def proof_words(gap: float | None, final: bool) -> tuple[str, str]:
         return "not proved yet", ""
     percent = words.gap_percent(gap)
     text = f"gap {percent:.2f}{words.GAP}%"
-    return "proved near-optimal ✓" if percent <= PROVED_WITHIN else text, text
+    return "proved near the best for this λ ✓" if percent <= PROVED_WITHIN else text, text
 
 
 def _meter(term: str, share: float | None, least: str) -> dict[str, Any]:

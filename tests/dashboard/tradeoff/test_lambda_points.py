@@ -68,7 +68,7 @@ def test_the_bits_are_the_masks_of_the_drawn_samples(points, coordinates):
         tokens = words.short(Lengths.lengths[point.mask].sum())
         assert said["lamb"] == point.lamb and said["size"] == f"{point.mask.sum():,} of 2,003 rows · {tokens} tokens"
         assert [meter["share"] for meter in said["meters"]] == [point.quality, point.diversity]
-        assert said["proof"] == "proved near-optimal ✓" and "0.20" in said["gap"]
+        assert said["proof"] == "proved near the best for this λ ✓" and "0.20" in said["gap"]
 
 
 def test_cells_are_drawn_as_a_selection_is_on_one_scale_and_under_a_filter(points, coordinates):

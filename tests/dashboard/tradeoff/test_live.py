@@ -219,5 +219,5 @@ def test_what_cannot_be_is_said(corpus, tmp_path):
 def test_a_gap_is_said_once_it_is_proved():
     assert answers.proof_words(0.22, final=False)[0] == "not proved yet"
     assert answers.proof_words(0.22, final=True) == ("gap 22.00\u00a0%",) * 2
-    assert answers.proof_words(1e-6, final=True) == ("proved near-optimal ✓", "gap 0.01\u00a0%")
+    assert answers.proof_words(1e-6, final=True) == ("proved near the best for this λ ✓", "gap 0.01\u00a0%")
     assert answers.proof_words(None, final=False) == ("", "")

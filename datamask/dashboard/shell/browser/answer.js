@@ -42,15 +42,15 @@ class AnswerBar {
     this.root.title = this.about.textContent;
     this.size.textContent = said.size;
     this.meters.replaceChildren();
-    said.meters.forEach((meter, k) => meter.share === null || this.meter(meter, ticks[k] ?? [], colors[k], !k));
+    said.meters.forEach((meter, k) => meter.share === null || this.meter(meter, ticks[k] ?? [], colors[k]));
     this.proof.textContent = said.proof;
     this.proof.title = said.gap;
     this.sentence.textContent = said.sentence;
     this.root.classList.toggle("moved", !!moved); // read by tests
   }
 
-  // The first says what the ticks are, where there is room for the words.
-  meter({ term, share, words, finer }, ticks, color, first) {
+  // It says what the ticks are, where there is room for the words.
+  meter({ term, share, words, finer }, ticks, color) {
     const root = make("div", "meter", this.meters), label = make("div", "label", root, `${term} `);
     make("b", "", label, words);
     const beside = ticks.map((tick) => tick.words).join(", ");
@@ -62,7 +62,7 @@ class AnswerBar {
     // what lies far below random has no place here: the sentence below says it
     ticks.forEach(({ share, words }, k) => {
       if (share < LOW) return;
-      const tick = make("i", `${k ? "best" : "random"} tick`, track), roomy = first && (!k || share > ROOMY);
+      const tick = make("i", `${k ? "best" : "random"} tick`, track), roomy = !k || share > ROOMY;
       tick.title = words;
       for (const part of [tick, make("small", "", track, roomy ? ["random", "best scores"][k] : "")]) part.style.left = place(share);
     });

@@ -91,7 +91,7 @@ class Tradeoff {
     const [left, top] = [Math.min(WIDE - EDGE, Math.max(EDGE, x)), Math.min(HIGH - EDGE, Math.max(EDGE, y))];
     const { compare, baseline: shown } = STORE.slider ?? {}, group = add("g", compare ? "baseline press" : "baseline", {});
     if (compare) this.pressable(group, () => compare(k), name, shown === k);
-    const d = beyond ? `M${left - 5} ${top - 8}h10l-5 9z` : `M${left - 4} ${top - 4}h8v8h-8z`;
+    const d = beyond ? `M${left - 1} ${top - 9}h2v5h4l-5 6l-5 -6h4z` : `M${left - 4} ${top - 4}h8v8h-8z`;
     const worth = this.data.ticks.map((term) => term[k].words).join(", ");
     add("title", "", {}, worth, group);
     add("path", "", { d }, "", group);
