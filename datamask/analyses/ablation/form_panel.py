@@ -137,7 +137,7 @@ def form(corpus: Corpus, settings: SelectionConfig, cache_dir: Path) -> None:
         args=(corpus.fingerprint, wanted.kind),
     )
     takes = words.roughly(expected_seconds(question, len(corpus)))
-    st.caption(f"Compares at select ratio {words.percent(question.ratio)}, about {takes} on an idle machine.")
+    st.caption(f"Compares at {words.percent(question.ratio)} of the rows, about {takes}.")
     form_now = repr((corpus.fingerprint, wanted.key, question.key))
     if st.session_state.get(PRESSED) != (corpus.fingerprint, wanted.kind) or busy or not wanted.ready:
         # not pressed, or for something else than what is asked now
