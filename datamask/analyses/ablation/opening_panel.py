@@ -42,9 +42,9 @@ def actions(result: AblationResult) -> None:
         )
     if safest is not None:
         st.caption(
-            f"*Take*: at most {safest.regret:.3f} {result.unit} behind the best.",
-            help="Its largest regret, behind the best method of a target, is the smallest that was measured here. "
-            "Opens its selection on the Map.",
+            f"*Take*: at most {safest.regret:.3f} behind the best.",
+            help=f"In {result.unit}. Its largest regret, behind the best method of a target, is the smallest that was "
+            "measured here. Opens its selection on the Map.",
         )
 
 
