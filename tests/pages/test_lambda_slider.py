@@ -53,9 +53,9 @@ def opened_cache(opened):
 
 
 def masks(parcel) -> list[np.ndarray]:
-    """The masks of the drawn samples, unpacked."""
+    """The masks of the drawn samples at each point, unpacked; those of the baselines lie behind."""
     width = -(-parcel["marks"] // 8)
-    rows = parcel["bits"].reshape(len(parcel["points"]), width)
+    rows = parcel["bits"].reshape(-1, width)[: len(parcel["points"])]
     return [np.unpackbits(row, count=parcel["marks"]).astype(bool) for row in rows]
 
 

@@ -78,7 +78,7 @@ def fold_button() -> None:
     """The button that folds the rail: an icon, for its name is longer than its line."""
     name, icon = "Hide colors and filters", ":material/left_panel_close:"
     key = "explore_fold_button"
-    st.button(name, key=key, icon=icon, help=name, type="tertiary", on_click=_keep, args=("folded",))
+    st.button(name, key=key, icon=icon, type="tertiary", on_click=_keep, args=("folded",))
 
 
 def _keep(state: str) -> None:

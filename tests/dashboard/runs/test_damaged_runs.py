@@ -110,7 +110,7 @@ def look(root: Path) -> None:
     listing.tags_of(runs), listing.matching(runs, "a"), frontier.survey(runs, fingerprint)
     for option in ("select_ratio", "n_rollout"):
         for one in series.stored(runs, fingerprint, option):
-            series.ends(one), series.curves(one)
+            series.ends(one), series.curves(one, option)
     candidates.candidates(runs, fingerprint)
     if len(runs) > 1:
         comparison.load(runs, ROWS)

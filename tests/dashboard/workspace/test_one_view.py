@@ -395,9 +395,9 @@ class Visitor(RuleBasedStateMachine):
         assert slider.state["current"]["lamb"] == selection.lamb
         if current.final:
             solved = opened_parcel(slider.parcels["lambdas"])
-            bits = solved["bits"].reshape(len(solved["points"]), -1)
-            for point, packed in zip(solved["points"], bits, strict=True):
-                if point["lamb"] == selection.lamb:
+            drawings = [*solved["points"], *solved["baselines"]]
+            for point, packed in zip(drawings, solved["bits"].reshape(len(drawings), -1), strict=True):
+                if point.get("lamb") == selection.lamb:
                     assert np.array_equal(np.unpackbits(packed, count=len(drawn)), selection.mask[drawn])
         now = current.workspace
         view = brushing.Linked(corpus, rows, now.filters.known(rows), "", selection.key)
