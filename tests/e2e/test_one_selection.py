@@ -200,12 +200,12 @@ def plain(text: str) -> str:
 
 
 def followed(page: Page, lamb: float) -> str:
-    """What the answer bar says, once it says that λ and all is drawn."""
+    """What the answer bar says below the welcome, once it says that λ and all is drawn."""
     bar = page.locator(".answer:not(.moved)")
     expect(bar.locator(".head b")).to_have_text(f"λ {lamb:g}")
     expect(page.locator(".st-key-answer_buttons")).to_have_css("opacity", "1")
     page.wait_for_function(STILL)
-    return plain(bar.inner_text())
+    return plain(bar.inner_text().removeprefix(bar.locator(".welcome").inner_text()).lstrip())
 
 
 def percent(share: float, digits: int = 0) -> str:
@@ -297,9 +297,9 @@ def hold_the_comparison(page: Page, shard: Shard, kept: np.ndarray) -> None:
 
 def hold(page: Page, folder: Path, shard: Shard, lamb: float) -> None:
     """All four pages at one λ."""
-    said = followed(page, lamb)
-    download = re.compile(r"^Download [\d,]+ ids$")
-    ids = pq.read_table(saved(page, download, folder))["chunk_id"].to_pylist()
+    said, ids, download = "", [], re.compile(r"^Download [\d,]+ ids$")
+    while said != (now := followed(page, lamb)):  # until all λ are solved, an answer may become better in between
+        said, ids = now, pq.read_table(saved(page, download, folder))["chunk_id"].to_pylist()
     kept = shard.kept(ids)
     shard.is_as_good_as_solved(kept, lamb)
     n, count, (quality, diversity) = len(kept), int(kept.sum()), shard.worth(kept)

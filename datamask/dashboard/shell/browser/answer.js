@@ -10,7 +10,7 @@ class AnswerBar {
   constructor(parent) {
     this.root = make("div", "answer", parent);
     this.met = remembered(); // the welcome stays where λ is moved, so that nothing moves under the hand
-    this.welcome = make("div", "head", this.root);
+    this.welcome = make("div", "head welcome", this.root);
     const head = make("div", "head", this.root);
     [this.name, this.about] = [make("b", "", head), make("span", "", head)];
     this.size = make("div", "size", this.root);
