@@ -146,6 +146,10 @@ class Anchors:
         )
 
 
+BASELINE_DRAWS = 20
+"""Random selections whose mean is said of random rows."""
+
+
 @dataclass(frozen=True)
 class BaselineValues:
     """What the rows of a baseline are worth.

@@ -6,15 +6,12 @@ import numpy as np
 import torch
 
 from datamask.evaluation.problems import PosedProblem
-from datamask.measured import Baselines, BaselineValues
+from datamask.measured import BASELINE_DRAWS, Baselines, BaselineValues
 from datamask.polling import Poll, no_poll
-
-DRAWS = 20
-"""Random selections whose mean is said: those of the baseline `random` with the seeds 0 to 19."""
 
 
 def baselines_of(posed: PosedProblem, poll: Poll = no_poll) -> Baselines:
-    """Value the baselines `random` and `top-quality` of a problem, each under its rules or its token budget.
+    """Value the baselines `random`, with seeds from 0, and `top-quality`, each under the rules or the token budget.
 
     Args:
         posed: of one objective; values of a sum of several have no common unit.
@@ -22,7 +19,7 @@ def baselines_of(posed: PosedProblem, poll: Poll = no_poll) -> Baselines:
     problem, ((name, anchor),) = posed.problem, posed.diversity_anchors.items()
     scores = problem.joint.quality.scores[problem.eligible]
     draws = []
-    for seed in range(DRAWS):
+    for seed in range(BASELINE_DRAWS):
         keys = torch.rand(len(scores), generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
         draws.append(_values(posed, keys.to(scores), poll))
     values = [[draw.score, draw.raw, draw.quality, draw.diversity] for draw in draws]

@@ -13,7 +13,7 @@ import numpy as np
 from datamask import catalogue
 from datamask.corpus import Corpus
 from datamask.dashboard.drawing import words
-from datamask.measured import Baselines
+from datamask.measured import BASELINE_DRAWS, Baselines
 
 PROVED_WITHIN = 1.0
 """Percent of the attainable gain: a larger gap is said as a number, because it proves little."""
@@ -93,7 +93,7 @@ def baselines(corpus: Corpus, units: Units) -> list[tuple[np.ndarray, dict[str, 
         return []
     said = []
     for at, name, note in (
-        (known.random, "Random rows", "means of 20 draws; the map shows one"),
+        (known.random, "Random rows", f"means of {BASELINE_DRAWS} draws; the map shows one"),
         (known.best, "Best scores", ""),
     ):
         mask = np.unpackbits(np.frombuffer(at.bits, np.uint8), count=len(corpus)).astype(bool)

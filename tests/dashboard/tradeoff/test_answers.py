@@ -13,7 +13,7 @@ from datamask.corpus import open_corpus
 from datamask.dashboard.data import demo
 from datamask.dashboard.tradeoff import answers, kept_baselines, kept_points, lambda_points, live
 from datamask.dashboard.tradeoff.answers import Units
-from datamask.evaluation.baseline_values import DRAWS
+from datamask.measured import BASELINE_DRAWS
 
 LONG = 240.0
 LAMBDAS = (0.0, 0.35, 0.8)
@@ -80,9 +80,9 @@ def test_each_number_is_that_of_the_rows(request, tmp_path, corpus, objective, r
     size = round(ratio * len(corpus))
     best = table.score.nlargest(size).index.to_numpy()
     rng = np.random.default_rng(0)
-    draws = [rng.permutation(len(corpus))[:size] for _ in range(DRAWS)]
+    draws = [rng.permutation(len(corpus))[:size] for _ in range(BASELINE_DRAWS)]
     drawn = np.array([(table.score[rows].mean(), value(corpus.features, rows)) for rows in draws])
-    near = 4 * drawn.std(axis=0) * np.sqrt(2 / DRAWS) + 0.005  # two means of 20 draws, and rounding
+    near = 4 * drawn.std(axis=0) * np.sqrt(2 / BASELINE_DRAWS) + 0.005  # two means of 20 draws, and rounding
     for point in points:
         said = answers.answer(corpus, units, point.mask, "", quality=point.quality, diversity=point.diversity)
         rows = np.flatnonzero(point.mask)
