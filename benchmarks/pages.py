@@ -315,7 +315,7 @@ def other_colours(page: Page, name: str) -> Took:
     """From choosing what colours the map until it is drawn so."""
     menu = page.get_by_role("combobox", name="Color by")
     if not menu.is_visible():
-        page.get_by_role("button", name="More colors, layout").click()
+        page.get_by_role("button", name="More colors").click()
     menu.click()
     option = page.get_by_role("option", name=name, exact=True)
     option.wait_for()

@@ -113,7 +113,7 @@ def large_answered_beside_and_whole(page: Page, points: np.ndarray) -> None:
     assert page.evaluate(OFFENDERS) == []
     page.get_by_role("button", name="Hide colors and filters").click()
     expect(page.get_by_role("button", name="Colors and filters")).to_be_visible()
-    expect(page.get_by_role("button", name="More colors, layout")).not_to_be_visible()
+    expect(page.get_by_role("button", name="More colors, maps, layout")).not_to_be_visible()
     page.wait_for_function(STILL)
     assert map_share(page) >= 0.5
 
@@ -143,10 +143,11 @@ def large_answered_beside_and_whole(page: Page, points: np.ndarray) -> None:
         assert page.evaluate(OFFENDERS) == [] and in_window(page, text)
     # opened, the rail stands beside the other two in a narrow window too
     page.get_by_role("button", name="Colors and filters").click()
-    expect(page.get_by_role("button", name="More colors, layout")).to_be_visible()
+    expect(page.get_by_role("button", name="More colors, maps, layout")).to_be_visible()
     page.wait_for_function(STILL)
     assert page.evaluate(OFFENDERS) == []
     # three maps lie below each other here; with more room two of them, half as wide, show the picture of the first
+    page.get_by_role("button", name="More colors, maps, layout").click()
     maps = page.locator(".st-key-maps")
     maps.get_by_role("radio", name="3").or_(maps.get_by_role("button", name="3")).first.click()
     expect(page.locator(".map[data-drawn='3']")).to_be_visible()

@@ -746,6 +746,8 @@ def test_without_a_mark_the_rows_at_the_ends_of_the_selection_are_a_click_away(p
     shown = [int(button.key.removeprefix("extreme_")) for button in app.button if str(button.key).startswith("extreme")]
     left_out = disk[~disk.selected & disk.eligible].score.nlargest(5).index
     assert shown == [*left_out, *disk[disk.selected].score.nsmallest(5).index]
+    label = app.button(key=f"extreme_{shown[0]}").label
+    assert float(label.split()[1].rstrip("]").replace("\\", "")) == pytest.approx(corpus.quality[shown[0]], rel=0.01)
     app.button(key=f"extreme_{shown[0]}").click().run()
     assert app.session_state["view"].sample == corpus.ids[shown[0]].as_py() and app.code
     # of filtered rows the list comes first

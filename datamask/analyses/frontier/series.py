@@ -15,10 +15,10 @@ import pandas as pd
 
 from datamask import catalogue
 from datamask.analyses.curves.tables import COLUMNS, CURVE, END, FINAL, MASKS, Curves
-from datamask.analyses.frontier.tables import ratio_words
 from datamask.config import LEARNER_OPTIONS, SelectionConfig
 from datamask.dashboard.drawing import words
 from datamask.dashboard.runs import outcome
+from datamask.dashboard.tradeoff import amounts
 from datamask.dashboard.tradeoff.spots import Spot, spot_of
 from datamask.errors import DatamaskError
 from datamask.options import OPTIONS
@@ -147,7 +147,7 @@ def _label(settings: SelectionConfig, option: str, method: str) -> str:
     parts = {
         "objective": outcome.objective_label(settings.objective),
         "lamb": f"λ {settings.lamb:g}",
-        "select_ratio": ratio_words(settings.select_ratio),
+        "select_ratio": amounts.share_words(settings.select_ratio),
         "estimator": method,
         "scale": "" if settings.scale == "calibrated" else "raw scale",
         "collapse": "" if settings.collapse == "none" else "duplicates removed",
@@ -161,7 +161,7 @@ def _named(option: str, value: Value) -> str:
         return outcome.objective_label(str(value))
     if option == "estimator":
         return catalogue.estimator(str(value)).label.partition(" (")[0]
-    return ratio_words(float(value)) if option == "select_ratio" else OPTIONS[option].shown(value)
+    return amounts.share_words(float(value)) if option == "select_ratio" else OPTIONS[option].shown(value)
 
 
 def _place(option: str, value: Value) -> tuple[float, str]:

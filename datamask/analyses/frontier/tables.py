@@ -20,6 +20,7 @@ from datamask.analyses.comparison.tables import SETTINGS
 from datamask.config import LEARNER_OPTIONS, SelectionConfig
 from datamask.dashboard.drawing import words
 from datamask.dashboard.runs import outcome
+from datamask.dashboard.tradeoff import amounts
 from datamask.dashboard.tradeoff.geometry import HalfPlane, price
 from datamask.dashboard.tradeoff.spots import FREE, Spot, spot_of
 from datamask.runs.store import Run
@@ -142,9 +143,9 @@ def line_names(lines: Sequence[Line]) -> dict[str, str]:
             other.settings.to_dict()
             for other in lines
             if other.settings.objective == line.settings.objective
-            and size_words(other.settings) == size_words(line.settings)
+            and amounts.words_of(other.settings) == amounts.words_of(line.settings)
         ]
-        name = f"{outcome.objective_label(line.settings.objective)}, {size_words(line.settings)}"
+        name = f"{outcome.objective_label(line.settings.objective)}, {amounts.words_of(line.settings)}"
         for field, setting in SETTINGS.items():
             # options of the learner tell apart only what the same learner made; its name says the rest
             held = [other for other in alike if field not in LEARNER_OPTIONS or other["estimator"] == mine["estimator"]]
@@ -156,18 +157,6 @@ def line_names(lines: Sequence[Line]) -> dict[str, str]:
         names[line.key] = name
     given = list(names.values())
     return {key: name if given.count(name) == 1 else f"{name} ({key[:4]})" for key, name in names.items()}
-
-
-def size_words(settings: SelectionConfig) -> str:
-    """How much is selected: a share of the rows, or tokens."""
-    if settings.budget is not None:
-        return f"{words.short(settings.budget)} tokens"
-    return ratio_words(settings.select_ratio)
-
-
-def ratio_words(ratio: float) -> str:
-    """A select ratio as ``30 %`` or ``0.25 %``: as many digits as it has."""
-    return f"{100 * ratio:.4g}{words.GAP}%"
 
 
 def named_for(stored: Survey, lines: Sequence[Line]) -> list[Spot]:

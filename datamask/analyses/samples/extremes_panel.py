@@ -68,7 +68,11 @@ def _lowest(values: np.ndarray, rows: np.ndarray) -> np.ndarray:
 
 
 def _lines(corpus: Corpus, rows: np.ndarray) -> list[str]:
-    """The beginning of the text of each of these rows; of a row without one its id."""
+    """The quality score of each of these rows, and the beginning of its text; of a row without one its id."""
     ids = corpus.ids.take(pa.array(rows)).to_pylist()
     texts = [None] * len(rows) if corpus.texts is None else beginnings(corpus.texts, rows, 2 * LETTERS).to_pylist()
-    return [words.plain(cut(text or name, LETTERS), LETTERS) for text, name in zip(texts, ids, strict=True)]
+    scores = corpus.quality[rows]
+    return [
+        f":gray[score {words.plain(f'{score:.3g}')}] {words.plain(cut(text or name, LETTERS), LETTERS)}"
+        for score, text, name in zip(scores, texts, ids, strict=True)
+    ]

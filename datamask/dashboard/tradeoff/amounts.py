@@ -10,6 +10,7 @@ import numpy as np
 from datamask.config import SelectionConfig
 from datamask.config.selection import PROBLEM, RULES
 from datamask.corpus import Corpus
+from datamask.dashboard.drawing import words
 from datamask.errors import OptionError
 from datamask.options.amounts import parse_tokens, tokens_text
 
@@ -52,6 +53,18 @@ def _ratio(amount: str, unit: str, rows: int) -> float:
         if math.floor(ratio * rows + 0.5) == number:
             break
     return ratio
+
+
+def words_of(settings: SelectionConfig) -> str:
+    """``30 %`` of the rows, or ``20 M tokens``."""
+    if settings.budget is not None:
+        return f"{words.short(settings.budget)} tokens"
+    return share_words(settings.select_ratio)
+
+
+def share_words(ratio: float) -> str:
+    """A select ratio as ``30 %`` or ``0.25 %``: as many digits as it has."""
+    return f"{100 * ratio:.4g}{words.GAP}%"
 
 
 def amount_of(settings: SelectionConfig, corpus: Corpus, selected: np.ndarray | None) -> dict[str, Any]:

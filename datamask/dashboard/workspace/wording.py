@@ -7,9 +7,8 @@ from typing import Any
 from datamask import catalogue
 from datamask.config import SelectionConfig
 from datamask.corpus import Corpus
-from datamask.dashboard.drawing import words
 from datamask.dashboard.runs import listing
-from datamask.dashboard.tradeoff import answers
+from datamask.dashboard.tradeoff import amounts, answers
 from datamask.dashboard.tradeoff.answers import Units
 from datamask.dashboard.workspace.selection import Selection
 
@@ -49,8 +48,5 @@ def balance(selection: Selection) -> str:
 
 
 def problem(settings: SelectionConfig) -> str:
-    """``facility, ratio 0.3``."""
-    size = (
-        f"{words.short(settings.budget)} tokens" if settings.budget is not None else f"ratio {settings.select_ratio:g}"
-    )
-    return f"{settings.objective}, {size}{', with rules' if settings.ruled else ''}"
+    """``facility, keep 30 %``."""
+    return f"{settings.objective}, keep {amounts.words_of(settings)}{', with rules' if settings.ruled else ''}"

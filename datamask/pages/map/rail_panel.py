@@ -54,13 +54,12 @@ class Look:
 
 
 def show(shown: Shown) -> Look:
-    """Maps, run, colors and look; its search and strips are drawn once the map is."""
+    """Run, colors and look; its search and strips are drawn once the map is."""
     choices = columns.choices(shown.rows)
     for key, known in (*((key, choices) for _, key in MENUS), ("group", shown.rows.classes)):
         if st.session_state.get(key) not in known:  # remembered from another corpus, which had other columns
             st.session_state.pop(key, None)
     tradeoff_panel.show(shown.current)
-    count = one_of("Maps", MAPS, "maps", **KEPT)
     _selected_by(shown)
     # a place of its own: a control that moves is drawn anew, and loses the focus and what is being typed
     with st.container():
@@ -69,8 +68,9 @@ def show(shown: Shown) -> Look:
         _switch(choices)
     others = st.container()
     search = st.container()
-    with st.popover("More colors, layout", icon=":material/tune:", width="stretch", key="explore_look"):
+    with st.popover("More colors, maps, layout", icon=":material/tune:", width="stretch", key="explore_look"):
         more = st.container()
+        count = one_of("Maps side by side", MAPS, "maps", **KEPT)
         colours = [
             (others if place else more).selectbox(
                 label,

@@ -49,7 +49,7 @@ class AnswerBar {
     this.root.classList.toggle("moved", !!moved); // read by tests
   }
 
-  // It says what the ticks are, where there is room for the words.
+  // It says what the ticks are, where there is room for the words, and else what the end is.
   meter({ term, share, words, finer }, ticks, color) {
     const root = make("div", "meter", this.meters), label = make("div", "label", root, `${term} `);
     make("b", "", label, words);
@@ -66,6 +66,7 @@ class AnswerBar {
       tick.title = words;
       for (const part of [tick, make("small", "", track, roomy ? ["random", "best scores"][k] : "")]) part.style.left = place(share);
     });
+    if (ticks.length && !(ticks.at(-1).share > ROOMY)) make("small", "end", track, "most");
   }
 }
 
