@@ -122,7 +122,7 @@ def test_dragging_asks_nobody_and_letting_go_asks_once(ready, browser_page: Page
     for place in following:
         expect(place).to_have_css("opacity", "1")
     expect(page.locator(".answer:not(.moved)")).to_contain_text(
-        re.compile(r"λ 0\.12\s*pairwise, ratio 0\.3\s*180 of 600 rows")
+        re.compile(r"λ 0\.12\s*pairwise, keep 30\s%\s*180 of 600 rows")
     )
     with page.expect_download() as drawn:
         page.get_by_role("button", name="Download 180 ids", exact=True).click()
