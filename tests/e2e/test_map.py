@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -37,9 +38,11 @@ FOCUSED = """() => {
             seen: look.outlineStyle !== "none" || look.boxShadow !== "none" || here.tagName === "INPUT"};
 }"""
 """Who has the focus, in whatever shadow, and whether one sees it; text fields show it by their frame."""
-ENDS = """box => (box.closest(".js-plotly-plot") ?? box.querySelector(".js-plotly-plot")).calcdata.flat()
-    .filter(bar => Number.isFinite(bar.s)).sort((first, second) => first.p - second.p).map(bar => bar.b + bar.s)"""
-"""Where the bars of a Plotly figure end, from its first row on."""
+BARS = """table => [...table.rows].map((row) => {
+    const [zero, bar] = ["b", "i"].map((kind) => row.querySelector(kind).getBoundingClientRect());
+    return [bar.left - zero.left, bar.right - zero.left];
+})"""
+"""Where the bars of a row's score begin and end, from the first one on, in pixels from the threshold."""
 
 PLACE = """(root, row) => {
     const map = root.held, at = 2 * map.ground.rows.indexOf(row), [x, y] = map.ground.points.subarray(at, at + 2);
@@ -207,9 +210,10 @@ def test_the_map_is_large_and_keys_lead_to_a_sample_why_and_its_lambda(tmp_path,
         bars = page.locator("[aria-label='What each term adds to the row\\'s score, up to score minus threshold']")
         expect(bars).to_be_visible()
         page.wait_for_function(STILL)
-        ends = [end * told.sd for end in bars.evaluate(ENDS)]
-        assert np.diff([0.0, *ends[:-1]]).tolist() == pytest.approx([part.value for part in one.parts], abs=1e-9)
-        assert ends[-2:] == pytest.approx(2 * [one.score - one.threshold], abs=1e-9)
+        ends = np.cumsum([0.0, *(part.value for part in one.parts)])
+        expected = np.sort([*pairwise(ends), (0.0, one.score - one.threshold)], axis=1)
+        drawn = np.array(bars.evaluate(BARS))
+        assert drawn == pytest.approx(expected * np.ptp(drawn) / np.ptp(expected), abs=1.5)
 
         # where it flips is told to a thousandth; selecting again on both sides of it says the same
         tab_to(page, "Find the exact")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -84,19 +85,21 @@ def _decoded(part: Any) -> Any:
 
 
 def waterfall(app: AppTest) -> pd.DataFrame:
-    """The bars of why a sample is in or out, from top to bottom: ``part, amount, end``."""
-    drawn = figure(app, "why_waterfall")
-    bars = [(place, length, base + length) for bar in drawn.data for place, length, base in zip(bar.y, bar.x, bar.base)]
-    table = pd.DataFrame([bar for bar in bars if bar[1] is not None], columns=["place", "amount", "end"])
-    table = table.sort_values("place", ignore_index=True)
-    return table.assign(part=[drawn.layout.yaxis.ticktext[place] for place in table["place"]])
+    """The bars of why a row is in or out, from top to bottom, as the pointer reads them: ``part, amount, end``."""
+    (drawn,) = (each.proto.body for each in app.get("html") if 'class="why"' in each.proto.body)
+    bars = re.findall(r'title="(.+?): adds (\S+), then at (\S+)"', drawn.replace("−", "-"))
+    return pd.DataFrame(bars, columns=["part", "amount", "end"]).astype({"amount": float, "end": float})
 
 
 def strip(app: AppTest) -> tuple[list[float], list[bool], list[float]]:
-    """The lambdas where a sample is in: those of all runs, whether in at each, and those of this run."""
-    own, *states = figure(app, "why_strip").data
-    dots = sorted((lamb, dots.name == "in") for dots in states for lamb in dots.x if lamb is not None)
-    return [lamb for lamb, _ in dots], [inside for _, inside in dots], list(own.x)
+    """The lambdas where a row is selected: those of all runs, whether it is at each, and those of this run."""
+    (line,) = (each.value for each in app.markdown if each.value.startswith("λ "))
+    dots = re.findall(r"([●○])\u00a0(\**)([\d.e-]+)", line)
+    return (
+        [float(lamb) for *_, lamb in dots],
+        [dot == "●" for dot, *_ in dots],
+        [float(lamb) for _, own, lamb in dots if own],
+    )
 
 
 def end_of(run: Run) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from datamask.analyses.explanation import explanations
+from datamask.analyses.explanation import explanations, tables
 from datamask.analyses.explanation.compute.explained_run import explainer_of
 from datamask.config import Quota, RunConfig, SelectionConfig
 from datamask.dashboard.shell import ordering
@@ -51,11 +51,14 @@ def test_the_waterfall_is_the_explainers_and_its_flip_is_found_by_solving_again(
     row = int(flipping[0])
     one = told.explain([row])[0]
     app = page(corpus=opened.key, run=run.id, sample=one.id)
-    app, _ = waited(app, f"why {run.path} {row} ")
-    bars = waterfall(app)
+    app, job = waited(app, f"why {run.path} {row} ")
+    bars = tables.waterfall(job.result)
     assert list(bars["amount"].iloc[:-1] * told.sd) == pytest.approx([part.value for part in one.parts], abs=1e-9)
     assert bars["end"].iloc[-1] * told.sd == pytest.approx(one.score - one.threshold, abs=1e-9)
     assert bars["end"].iloc[-2] == pytest.approx(bars["end"].iloc[-1], abs=1e-9)
+    drawn = waterfall(app)
+    assert list(drawn["part"]) == list(bars["part"])
+    assert drawn[["amount", "end"]].to_numpy() == pytest.approx(bars[["amount", "end"]].to_numpy(), abs=5.1e-4)
     assert any(one.sentence.split(":")[0] in text.value for text in app.markdown)
     inside = [bool(other.rows()["selected"][row].as_py()) for other in pairwise]
     assert strip(app) == ([0.1, 0.5, 0.9], inside, [0.5])
@@ -78,9 +81,9 @@ def test_facility_names_the_samples_behind_its_part(page, opened, store, mapped)
     one = told.explain([row])[0]
     app = page(corpus=opened.key, run=run.id, sample=one.id)
     app, _ = waited(app, f"why {run.path} {row} ")
-    tables = [element.value for element in app.dataframe if "adds" in element.value]
-    assert len(tables) == bool(one.witnesses["facility"])
-    for table in tables:
+    witnesses = [element.value for element in app.dataframe if "adds" in element.value]
+    assert len(witnesses) == bool(one.witnesses["facility"])
+    for table in witnesses:
         assert list(table["cosine"]) == pytest.approx([w.similarity for w in one.witnesses["facility"]])
         assert [name.split(":")[0] for name in table["row"]] == [
             opened.corpus.ids[w.row].as_py() for w in one.witnesses["facility"]

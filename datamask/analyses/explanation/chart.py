@@ -1,79 +1,49 @@
-"""Charts of one sample: the waterfall of its score, and the lambdas at which it is in."""
+"""The parts of one row's score as bars, in HTML: a chart of a library takes the browser longer than the whole page."""
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
-from plotly import graph_objects as go
 
 from datamask.analyses.explanation.tables import AGAINST, FOR, TOTAL
-from datamask.dashboard.drawing import figures, palette, words
+from datamask.dashboard.drawing import words
+from datamask.dashboard.drawing.figures import cut, plain, records
+from datamask.dashboard.drawing.palette import DARK, LIGHT
 
-STEP = 24
-"""Pixels of a bar's line."""
+INK = {
+    kind: f"color: light-dark({getattr(LIGHT, role)}, {getattr(DARK, role)})"
+    for kind, role in ((FOR, "accent"), (AGAINST, "best"), (TOTAL, "random"))
+}
 
-
-def waterfall(table: pd.DataFrame, low: float, high: float) -> go.Figure:
-    """Bars that begin where the one above ends; the line at 0 is the threshold.
-
-    Args:
-        table: of `tables.waterfall`.
-        low, high: the farthest that any bar reaches.
-    """
-    tone = palette.THEMED
-    room = 0.4 * max(high - low, 1e-9)  # for the numbers beside the bars
-    drawn = figures.figure(
-        figures.axis("standard deviations<br>from the threshold", nticks=5, range=[low - room, high + room]),
-        figures.rows(list(table["part"]), 120, grid=False),
-        height=STEP * len(table) + figures.NUMBERS + 2 * figures.LINE + 8,
-    )
-    for kind, color in ((FOR, tone.accent), (AGAINST, tone.best), (TOTAL, tone.random)):
-        there = table["kind"] == kind
-        bars = table[there]
-        read = [
-            figures.hover(("", row.part), ("adds", words.signed(row.amount, 3)), ("then at", words.signed(row.end, 3)))
-            for row in figures.records(bars)
-        ]
-        figures.add(
-            drawn,
-            bars["end"] - bars["start"] if len(bars) else [None],
-            there.to_numpy().nonzero()[0] if len(bars) else [0],
-            kind,
-            read,
-            go.Bar,
-            orientation="h",
-            base=bars["start"] if len(bars) else [0.0],
-            width=0.7,
-            marker={"color": color},
-            text=[words.signed(amount, 2) for amount in bars["amount"]],
-            textposition="outside",
-            textangle=0,
-            constraintext="none",
-            textfont=figures.HALO,
-            cliponaxis=False,
-        )
-    drawn.add_vline(0, line_color=tone.text, **figures.ACROSS)
-    return drawn
+STYLE = """<style>
+.why {width: 100%; border-collapse: collapse; font-size: 13px; line-height: 22px; white-space: nowrap}
+.why :is(caption, th, td) {border: 0; padding: 0; font-weight: normal; color: inherit; text-align: right}
+.why caption {text-align: left}
+.why td:first-of-type {width: 100%}
+.why caption i {display: inline-block; width: 10px; height: 10px; margin-right: 5px}
+.why span {margin-right: 12px}
+.why div {position: relative; height: 22px; margin: 0 8px}
+.why div > * {position: absolute; height: 100%}
+.why i {background: currentColor}
+.why div > i {height: 14px; margin-top: 4px; min-width: 1px}
+.why b {border-left: 1px dashed}
+</style>"""
 
 
-def strip(table: pd.DataFrame, *, height: int = 126) -> go.Figure:
-    """A dot per stored run over lambda: filled where the sample is in, else a ring.
+def waterfall(table: pd.DataFrame, alt: str) -> str:
+    """Bars that begin where the one above ends; the dashed line at 0 is the threshold.
 
     Args:
-        table: of `tables.strip`.
-        height: of the whole figure, in pixels.
+        table: of `tables.waterfall`. alt: what a screen reader calls it by.
     """
-    tone = palette.THEMED
-    drawn = figures.figure(
-        figures.axis("λ (0: diversity alone,<br>1: quality alone)", grid=False, range=[-0.04, 1.04], dtick=0.2),
-        figures.axis(visible=False, range=[-1, 1]),
-        height=height,
+    low, high = (float(end(table[["start", "end"]].to_numpy())) for end in (np.min, np.max))
+    scale = 100 / max(high - low, 1e-9)
+    legend = "".join(f'<span><i style="{ink}"></i>{kind}</span>' for kind, ink in INK.items())
+    lines = "".join(
+        f'<tr title="{plain(row.part)}: adds {words.signed(row.amount, 3)}, then at {words.signed(row.end, 3)}">'
+        f'<th scope="row">{cut(row.part, 120)}</th><td><div><b style="left: {-scale * low:.2f}%"></b>'
+        f'<i style="left: {scale * (min(row.start, row.end) - low):.2f}%; width: {scale * abs(row.amount):.2f}%; '
+        f'{INK[row.kind]}"></i></div></td><td>{words.signed(row.amount, 2)}</td></tr>'
+        for row in records(table)
     )
-    own, mark = table[table["here"]], {"symbol": "line-ns", "size": 13, "line": {"width": 2, "color": tone.text}}
-    figures.add(drawn, own["lambda"], [0] * len(own), mode="markers", marker=mark, opacity=0.6)
-    for state, color, symbol in (("in", tone.accent, "circle"), ("out", tone.random, "circle-open")):
-        dots = table["lambda"][table["state"] == state]
-        read = [figures.hover(("λ", f"{lamb:g}"), ("this row is", state)) for lamb in dots]
-        mark = {"size": 11, "color": color, "symbol": symbol, "line": {"width": 2, "color": color}}
-        x = dots if len(dots) else [None]
-        figures.add(drawn, x, [0] * len(x), state, read, mode="markers", marker=mark)
-    return drawn
+    return f'{STYLE}<table class="why" aria-label="{plain(alt)}"><caption>{legend}</caption>{lines}</table>'

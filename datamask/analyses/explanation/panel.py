@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
 import streamlit as st
 
 from datamask import catalogue
@@ -17,7 +16,6 @@ from datamask.dashboard.drawing.signs import Sign
 from datamask.dashboard.map import scene
 from datamask.dashboard.map.places import cut
 from datamask.dashboard.shell import background
-from datamask.dashboard.shell.plots import plot
 from datamask.runs.store import Run
 
 if TYPE_CHECKING:
@@ -60,12 +58,7 @@ def show(run: Run, runs: Sequence[Run], corpus: Corpus, row: int, below: DeltaGe
 
 def _waterfall(answer: Answer) -> None:
     table = tables.waterfall(answer)
-    low, high = (float(f(table[["start", "end"]].to_numpy())) for f in (np.min, np.max))
-    plot(
-        chart.waterfall(table, low, high),
-        key="why_waterfall",
-        alt="What each term adds to the row's score, up to score minus threshold",
-    )
+    st.html(chart.waterfall(table, alt="What each term adds to the row's score, up to score minus threshold"))
     total = table["amount"].iloc[-1]
     st.caption(
         f"In total {abs(total):.2f} {tables.UNIT} {('above' if total >= 0 else 'below')} the threshold (dashed)."
@@ -75,15 +68,10 @@ def _waterfall(answer: Answer) -> None:
 def _along(run: Run, row: int, answer: Answer) -> None:
     st.markdown(
         "**In which stored runs is it selected?**",
-        help="Dots are stored runs that differ in λ alone: filled where the row is selected, rings where it is "
-        "not. The vertical line is this run.",
+        help="Stored runs that differ in λ alone: ● the row is selected, ○ it is not. Bold: this run.",
     )
     if len(answer.along.lambdas) > 1:
-        plot(
-            chart.strip(tables.strip(answer.along, run.id)),
-            key="why_strip",
-            alt="At which λ of the stored runs the row is selected",
-        )
+        st.markdown(tables.along_line(answer.along, run.id))
     st.caption(tables.along_sentence(answer.along))
     if catalogue.estimator(run.config.selection.estimator).guided:
         link = {

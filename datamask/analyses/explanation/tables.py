@@ -53,14 +53,11 @@ def part_label(name: str) -> str:
     return catalogue.objective(name).label.lower()
 
 
-def strip(along: Along, run_id: str) -> pd.DataFrame:
-    """One row per stored run of the curve: ``lambda, state, here``."""
-    return pd.DataFrame(
-        {
-            "lambda": along.lambdas,
-            "state": ["in" if inside else "out" for inside in along.inside],
-            "here": [listed == run_id for listed in along.run_ids],
-        }
+def along_line(along: Along, run_id: str) -> str:
+    """The stored lambdas, each with whether the row is selected there, the run's own in bold; Markdown."""
+    return "λ " + " · ".join(
+        f"{'●' if inside else '○'}{words.GAP}{f'**{lamb:g}**' if listed == run_id else f'{lamb:g}'}"
+        for lamb, inside, listed in zip(along.lambdas, along.inside, along.run_ids, strict=True)
     )
 
 
