@@ -34,7 +34,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Locator, Page, sync_playwright
 
 import datamask
 from benchmarks.clustered import WORDS, build
@@ -52,6 +52,9 @@ SIZES = ("20000x128", "200000x128", "1000000x128")
 SLID_AT = "63666x384", "1000000x128"
 LETTING_GO = (0.31, 0.72, 0.44, 0.91, 0.16, 0.58, 0.66, 0.23, 0.83)
 """Values of lambda, in no order, of which none was solved beforehand."""
+
+AMOUNTS = (27, 33, 24, 36, 29)
+"""Percent of the demo's rows to keep, of which none was solved beforehand."""
 
 EXPLORED_AT, EXPLORED = "1000000x128", {"pairwise": 0.3, "facility": 0.1}
 """The objectives of the runs whose samples are explained, and the share that each selects."""
@@ -475,6 +478,9 @@ RELEASED = """slider => {
 }"""
 
 
+KEEP = "Keep, in percent of all"
+"""The name of the slider of the amount."""
+
 PAINTED = """() => {
     window.painted = [];
     const note = at => { window.painted.push(at); requestAnimationFrame(note); };
@@ -512,18 +518,7 @@ def measure_slider(browser: Browser, address: str, pid: int, key: str, run: Run)
     page.evaluate(PAINTED)
     moves = []
     for lamb in LETTING_GO:
-        track = slider.bounding_box()
-        assert track is not None, "the slider must be on the page"
-        # the middle of the thumb moves along the track less its own width
-        along = [track["x"] + 8 + (track["width"] - 16) * each for each in (float(slider.input_value()), lamb)]
-        height = track["y"] + track["height"] / 2
-        page.mouse.move(along[0], height)
-        page.mouse.down()
-        sent.clear()
-        frames = page.evaluate("() => { window.painted.length = 0; return performance.now(); }")
-        page.mouse.move(along[1], height, steps=60)
-        frames = page.evaluate("from => 1000 * window.painted.length / (performance.now() - from)", frames)
-        asked = len(sent)
+        frames, asked = dragged(page, slider, (float(slider.input_value()), lamb), sent)
         page.mouse.up()
         page.wait_for_function(
             "lamb => window.shown?.lamb === lamb && window.shown.at > window.released", arg=f"{lamb:g}"
@@ -536,7 +531,7 @@ def measure_slider(browser: Browser, address: str, pid: int, key: str, run: Run)
                 "sent_while_dragged": asked,
                 "seconds": round(seconds, 3),
                 "numbers": numbers,
-                "frames": round(frames, 1),
+                "frames": frames,
             }
         )
         print(
@@ -545,8 +540,62 @@ def measure_slider(browser: Browser, address: str, pid: int, key: str, run: Run)
         )
         page.wait_for_function(STILL)
         still(pid)
+    slid = {"prepared": round(prepared, 1), "moves": moves, "memory_mb": memory(pid)}
+    if (keep := page.get_by_role("slider", name=KEEP)).count():
+        # and back: to solve other amounts of so many rows is measured elsewhere
+        there = [dragged(page, keep, shares, sent)[0] for shares in ((0.3, 0.4), (0.4, 0.3))]
+        page.mouse.up()
+        slid["keep_frames"] = round(statistics.mean(there), 1)
     page.close()
-    return {"prepared": round(prepared, 1), "moves": moves, "memory_mb": memory(pid), **conditions(began)}
+    return {**slid, **conditions(began)}
+
+
+def dragged(page: Page, slider: Locator, shares: tuple[float, float], sent: list[int]) -> tuple[float, int]:
+    """Drag a slider from one share of its track to another, and hold it.
+
+    Returns:
+        frames a second that the page painted, and the messages that it sent.
+    """
+    track = slider.bounding_box()
+    assert track is not None, "the slider must be on the page"
+    # the middle of the thumb moves along the track less its own width
+    along = [track["x"] + 8 + (track["width"] - 16) * share for share in shares]
+    height = track["y"] + track["height"] / 2
+    page.mouse.move(along[0], height)
+    page.mouse.down()
+    sent.clear()
+    start = page.evaluate("() => { window.painted.length = 0; return performance.now(); }")
+    page.mouse.move(along[1], height, steps=60)
+    frames = page.evaluate("from => 1000 * window.painted.length / (performance.now() - from)", start)
+    return round(frames, 1), len(sent)
+
+
+def measure_amounts(browser: Browser, work: Path) -> dict:
+    """On the demo: frames while *Keep* is dragged, and seconds from letting go to the solved answer bar."""
+    folder, sent, moves = work / "pages-amounts", list[int](), []
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    began = os.getloadavg()[0]
+    with serving(folder, DATAMASK_SAMPLE="") as (address, server):
+        page = browser.new_page(viewport={"width": 1440, "height": 900})
+        page.set_default_timeout(PATIENCE)
+        page.goto(address)
+        answered(page, "Map")
+        page.evaluate(PAINTED)
+        keep, bar = page.get_by_role("slider", name=KEEP), page.locator(".answer:not(.moved)")
+        for percent in AMOUNTS:
+            still(server.pid)
+            page.wait_for_function(STILL)
+            shares = tuple((each - 1) / 98 for each in (int(keep.input_value()), percent))
+            frames, _ = dragged(page, keep, shares, sent)
+            start = time.perf_counter()
+            page.mouse.up()
+            bar.filter(has_text=re.compile(rf"keep {percent}\s%")).wait_for()
+            seconds = round(time.perf_counter() - start, 2)
+            moves.append({"percent": percent, "seconds": seconds, "frames": frames})
+            print(f"keep {percent} %: {seconds:.2f} s, {frames:.0f} frames a second", flush=True)
+        page.close()
+    return {"moves": moves, **conditions(began)}
 
 
 def measure_starts(browser: Browser, work: Path, starts: int) -> dict:
@@ -646,6 +695,7 @@ def main() -> None:
             write(results, options.output)
         if options.starts:
             results["starts"] = measure_starts(browser, options.work.absolute(), options.starts)
+            results["amounts"] = measure_amounts(browser, options.work.absolute())
             write(results, options.output)
         browser.close()
     if options.against is not None:

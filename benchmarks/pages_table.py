@@ -75,6 +75,15 @@ def table(results: dict) -> str:
             f"{min(seconds)} s at least, {statistics.median(seconds):.2f} s in the median, {max(seconds)} s at most; "
             f"the server answers after {statistics.median(answers):.2f} s ({conditions_in_words(starts)}).",
         ]
+    if "amounts" in results:
+        moves = results["amounts"]["moves"]
+        seconds, frames = ([move[name] for move in moves] for name in ("seconds", "frames"))
+        lines += [
+            "",
+            f"*Keep* on the demo, from letting go to the solved answer: {min(seconds)} s at least, "
+            f"{statistics.median(seconds):.2f} s in the median, {max(seconds)} s at most; while it is dragged "
+            f"{statistics.median(frames):.0f} frames a second ({conditions_in_words(results['amounts'])}).",
+        ]
     return "\n".join(
         [
             *lines,
@@ -88,7 +97,8 @@ def table(results: dict) -> str:
 def frames_in_words(slid: dict) -> str:
     """Frames a second while the slider was dragged; nothing where an earlier version did not count them."""
     frames = [move["frames"] for move in slid["moves"] if "frames" in move]
-    return f"{statistics.median(frames):.0f} frames a second (at least {min(frames):.0f}); " if frames else ""
+    said = f"{statistics.median(frames):.0f} frames a second (at least {min(frames):.0f}); " if frames else ""
+    return said + (f"{slid['keep_frames']:.0f} while *Keep* is; " if "keep_frames" in slid else "")
 
 
 def paired_table(base: dict, results: dict) -> str:
