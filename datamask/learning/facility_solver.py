@@ -267,9 +267,9 @@ def _swapped(
         if progress.due and not search.finished:  # position, quiet and in_pass do not say that it is
             at = np.array([search.position, search.quiet, search.in_pass])
             progress.write(Content(arrays={"member": member, "at": at}))
-        # several points of one call: small corpora are done within it
+        # several points of one call: small corpora are done within it; annealing, which tells none, swaps often
         last = 0
-        for count in marks(len(log)):
+        for count in marks(len(log)) if trace is not no_trace else ():
             for coming, leaving in log[last:count]:
                 before[coming] = True
                 if leaving >= 0:
