@@ -31,7 +31,7 @@ def centered(corpus: Corpus, poll: Poll = no_poll) -> Corpus:
     n, d = corpus.features.shape
     norms, _ = _squarable(corpus.norms)
     mean = _mean(corpus, norms, poll)
-    features = np.empty((n, d), np.float32)
+    features = corpus.place.empty((n, d), np.float32)
     lost = 0
     for part in _parts(n):
         poll()

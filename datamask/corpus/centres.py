@@ -24,6 +24,7 @@ from datamask.corpus.sampling import hash_under, uniform_rows
 from datamask.corpus.threads import Tally, one_blas_thread, thread_count
 from datamask.polling import Poll
 from datamask.work.context import UNWATCHED, Work
+from datamask.work.places import MEMORY, Place
 
 CELLS, CELL_ROWS = (16, 65_536), 500
 """Fewest and most cells, and the most rows of one on average, while these allow it. Cells of 1,000 rows take 1.7 times
@@ -121,8 +122,8 @@ class Centres:
             centres = cls.group(sums.means(centres.points))
         return centres
 
-    def nearest_cells(self, rows: np.ndarray, m: int, work: Work = UNWATCHED) -> np.ndarray:
-        """The m nearest cells of each row, by falling cosine: int32 ``(n, m)``.
+    def nearest_cells(self, rows: np.ndarray, m: int, work: Work = UNWATCHED, place: Place = MEMORY) -> np.ndarray:
+        """The m nearest cells of each row, by falling cosine: int32 ``(n, m)``, in that place.
 
         Args:
             rows: int16 ``(n, d)``, rounded. m: at most C, and at most `MOST_NEAREST` where there are several groups.
@@ -130,7 +131,7 @@ class Centres:
         Raises:
             Stopped: from `work.poll`.
         """
-        cells, (points_wide, point_inverses) = np.empty((len(rows), m), np.int32), widened(self.points)
+        cells, (points_wide, point_inverses) = place.empty((len(rows), m), np.int32), widened(self.points)
         step = max(ROWS_AT_ONCE[0], min(ROWS_AT_ONCE[1], -(-len(rows) // (work.threads or thread_count(16)))))
         tally = Tally(work, len(rows), lambda _: "Neighbor graph: cells")
 

@@ -156,11 +156,12 @@ def check_unique(ids: pa.Array, place: Place, column: str) -> None:
 
 
 def compact(features: np.ndarray, keep: np.ndarray) -> np.ndarray:
-    """The kept rows moved to the front of the same memory, and the rest of it given back."""
+    """The kept rows moved to the front of the same memory, and the rest of it given back; of a map, kept with it."""
     done = 0
     for block in _blocks(len(features)):
         rows = features[block][keep[block]]
         features[done : done + len(rows)] = rows
         done += len(rows)
-    features.resize((done, features.shape[1]), refcheck=False)
-    return features
+    if features.flags.owndata:
+        features.resize((done, features.shape[1]), refcheck=False)
+    return features[:done]

@@ -11,6 +11,7 @@ from datamask.corpus.sampling import row_hash
 from datamask.corpus.threads import one_blas_thread
 from datamask.errors import InputError
 from datamask.polling import Poll, no_poll
+from datamask.work.places import MEMORY, Place
 
 ROWS_AT_ONCE = 4_096
 """Rows per chunk, in float64: 130 MB at 4,096 dimensions."""
@@ -59,14 +60,14 @@ class Components:
                 axes = solve_triangular(cholesky(axes.T @ axes, lower=True), axes.T, lower=True).T
         return cls(np.ascontiguousarray(axes), float(values.sum()) / trace)
 
-    def rows(self, features: np.ndarray, poll: Poll = no_poll) -> np.ndarray:
-        """Return rows on the components, scaled to unit length again: float32 ``(n, k)``.
+    def rows(self, features: np.ndarray, poll: Poll = no_poll, place: Place = MEMORY) -> np.ndarray:
+        """Return rows on the components, scaled to unit length again: float32 ``(n, k)``, in that place.
 
         Raises:
             InputError: a row has no part in them.
         """
         n, lost = len(features), 0
-        out = np.empty((n, self.axes.shape[1]), np.float32)
+        out = place.empty((n, self.axes.shape[1]), np.float32)
         with one_blas_thread():
             for low in range(0, n, ROWS_AT_ONCE):
                 poll()

@@ -13,6 +13,7 @@ import pyarrow as pa
 from datamask.config import CorpusConfig
 from datamask.corpus.column_kinds import Column, metadata_columns
 from datamask.corpus.text_file import bytes_in_memory
+from datamask.work.places import MEMORY, Place
 
 
 class ColumnNames(TypedDict):
@@ -70,6 +71,7 @@ class Corpus:
         fingerprint: hex digest of ids, quality, features and lengths of exactly these rows in this order.
         provenance: the files and columns they came from, with notes.
         norms: float64 ``(N,)``, the L2 norm of every feature row as read; None: all 1.
+        place: where the features lie, and all that is as large and is made of them.
         identity: name of this object in this process. The fingerprint leaves out metadata, this does not.
 
     Examples:
@@ -89,6 +91,7 @@ class Corpus:
     fingerprint: str
     provenance: Provenance
     norms: np.ndarray | None = None
+    place: Place = MEMORY
     identity: str = field(init=False, repr=False, compare=False, default_factory=lambda: uuid4().hex)
 
     def __len__(self) -> int:
@@ -96,9 +99,9 @@ class Corpus:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of memory that it holds: all but the texts, which lie in a mapped file."""
-        arrays = (self.features, self.quality, self.lengths, self.norms, self.source_file, self.source_row)
-        held = sum(array.nbytes for array in arrays if array is not None)
+        """Bytes of memory that it holds: all but what lies in mapped files, as the texts do."""
+        arrays = (self.quality, self.lengths, self.norms, self.source_file, self.source_row)
+        held = self.place.memory(self.features.nbytes) + sum(array.nbytes for array in arrays if array is not None)
         return held + int(self.ids.nbytes) + bytes_in_memory(self.metadata, self.provenance.columns.get("text"))
 
     @property

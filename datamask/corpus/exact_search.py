@@ -20,6 +20,7 @@ from datamask.errors import Stopped
 from datamask.polling import Poll, no_poll
 from datamask.work.context import UNWATCHED, Work
 from datamask.work.kept import Progress
+from datamask.work.places import MEMORY, Place
 
 
 class Base(Protocol):
@@ -48,6 +49,7 @@ def all_pairs(
     *,
     progress: Progress[NeighborLists] | None = None,
     work: Work = UNWATCHED,
+    place: Place = MEMORY,
 ) -> NeighborLists:
     """The k most similar other rows of each row, on the CPU, as heaps.
 
@@ -60,6 +62,7 @@ def all_pairs(
         ties: uint64 ``(N,)``; of equally near rows the lower go first.
         progress: where what is done is kept, and gone on from; None: nowhere.
         work: as in `datamask.corpus.graph_checkpoint.work_through`; its threads, where it names none: one per core.
+        place: of the lists.
 
     Raises:
         Stopped: from `work.poll`.
@@ -76,7 +79,7 @@ def all_pairs(
     offsets = np.repeat(np.arange(count), np.arange(count, 0, -1))
     firsts = np.concatenate([np.arange(count - offset) for offset in range(count)] or [offsets])
     plan = f"all pairs of rounded rows in blocks of {block}"
-    lists = NeighborLists.begun(n, k, len(firsts), plan, progress)
+    lists = NeighborLists.begun(n, k, len(firsts), plan, progress, place)
     names, no_cells = np.arange(n, dtype=np.int32), np.empty((n, 0), np.int32)
     heaps = ties, slack(dim), lists.similarities, lists.indices
     rooms = threading.local()

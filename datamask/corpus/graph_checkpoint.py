@@ -18,10 +18,14 @@ from datamask.corpus.threads import in_threads, thread_count
 from datamask.errors import Stopped
 from datamask.work.context import UNWATCHED, Work
 from datamask.work.kept import Kept, Progress
+from datamask.work.places import MEMORY, Place
 from datamask.work.result_file import Content, Entry, require
 
 KEEP_SECONDS = 10.0
 """Between two savings, at least."""
+
+ROWS_AT_ONCE = 8192
+"""Rows of kept lists that are checked together, so that what is made of them stays small."""
 
 
 @dataclass
@@ -40,12 +44,16 @@ class NeighborLists:
     plan: str
 
     @classmethod
-    def begun(cls, n: int, k: int, tasks: int, plan: str, progress: Progress[NeighborLists]) -> NeighborLists:
-        """Lists of n rows to go on with: those kept for the same plan, else empty ones."""
+    def begun(
+        cls, n: int, k: int, tasks: int, plan: str, progress: Progress[NeighborLists], place: Place = MEMORY
+    ) -> NeighborLists:
+        """Lists of n rows to go on with, in that place: those kept for the same plan, else empty ones."""
         from datamask.corpus.kernels import empty_heaps
 
-        lists = progress.found(lambda kept: (kept.plan, kept.indices.shape, len(kept.done)) == (plan, (n, k), tasks))
-        return lists or cls(*empty_heaps(n, k, n), np.zeros(tasks, bool), plan)
+        kept = progress.found(lambda kept: (kept.plan, kept.indices.shape, len(kept.done)) == (plan, (n, k), tasks))
+        if kept is None:
+            return cls(*empty_heaps(n, k, n, place), np.zeros(tasks, bool), plan)
+        return cls(place.copy(kept.similarities), place.copy(kept.indices), kept.done.copy(), plan)
 
     def save(self, progress: Progress[NeighborLists]) -> None:
         """Write them down, if anything is done."""
@@ -63,6 +71,7 @@ def stored_lists(fingerprint: str, cache_dir: str | os.PathLike[str] | None) -> 
             {"plan": lists.plan},
             {"similarities": lists.similarities, "indices": lists.indices, "done": lists.done},
         ),
+        mapped=True,
     )
 
 
@@ -86,8 +95,11 @@ def _checked_lists(content: Content) -> NeighborLists:
     n = len(indices)
     # n stands for a place that is still empty
     require(indices.min(initial=0) >= 0 and indices.max(initial=0) <= n, "the lists name rows that are not there")
-    full = similarities[indices < n]
-    require(np.isfinite(full).all() and np.abs(full).max(initial=0.0) <= 1.0 + 1e-4, "the similarities are no cosines")
+    for low in range(0, n, ROWS_AT_ONCE):
+        part = slice(low, low + ROWS_AT_ONCE)
+        # a comparison with what is no number is false
+        cosines = (np.abs(similarities[part]) <= 1.0 + 1e-4) | (indices[part] == n)
+        require(cosines.all(), "the similarities are no cosines")
     return lists
 
 

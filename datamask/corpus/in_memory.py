@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -47,6 +48,7 @@ def open_corpus(
     progress: Report | None = None,
     should_stop: Callable[[], bool] | None = None,
     row_limit: int | None = None,
+    into: str | os.PathLike[str] | None = None,
     **options: Any,
 ) -> Corpus:
     """Read shards or a table in memory, check the rows, and scale the features to unit length.
@@ -63,6 +65,8 @@ def open_corpus(
         should_stop: polled from this thread about ten times a second; True stops.
         row_limit: maximum number of rows if ``config.rows`` is None. None: as many as fit in a quarter of the memory. A
             larger corpus is sampled uniformly by hash, and ``provenance.notes`` says so.
+        into: a folder on a disk, in whose files the features lie, and what is made of them; all rows are opened if
+            nobody says how many. What is selected is the same. None: in memory.
         **options: settings of `CorpusConfig` such as ``id_column="doc_id"``; not beside a `CorpusConfig`.
 
     Returns:
@@ -86,12 +90,12 @@ def open_corpus(
     """
     arrays = {"ids": ids, "quality": quality, "texts": texts, "tokens": tokens}
     given = [name for name, values in arrays.items() if values is not None]
-    work = Work.of(should_stop, progress)
+    work, folder = Work.of(should_stop, progress), None if into is None else Path(into).absolute()
     if source is None:
         if features is None and not given:
             raise InputError(f"{EXPECTED}, got nothing")
         config, table = _config((PATH,), options), table_of_arrays({**arrays, "features": features})
-        return read_corpus(config, work, row_limit=row_limit, main=source_of(table))
+        return read_corpus(config, work, row_limit=row_limit, main=source_of(table), into=folder)
     if given:
         raise InputError(f"{', '.join(given)} and a source exclude each other; put the columns into the table")
     if hasattr(features, "__array__"):
@@ -100,11 +104,12 @@ def open_corpus(
     if isinstance(source, CorpusConfig):
         if options:
             raise InputError(f"{', '.join(options)} must stand in the CorpusConfig that is given")
-        return read_corpus(source, work, row_limit=row_limit)
+        return read_corpus(source, work, row_limit=row_limit, into=folder)
     paths = [source] if isinstance(source, (str, os.PathLike)) else source
     if isinstance(paths, (list, tuple)) and all(isinstance(path, (str, os.PathLike)) for path in paths):
-        return read_corpus(_config(tuple(paths), options), work, row_limit=row_limit)
-    return read_corpus(_config((PATH,), options), work, row_limit=row_limit, main=source_of(table_of(source, EXPECTED)))
+        return read_corpus(_config(tuple(paths), options), work, row_limit=row_limit, into=folder)
+    main = source_of(table_of(source, EXPECTED))
+    return read_corpus(_config((PATH,), options), work, row_limit=row_limit, main=main, into=folder)
 
 
 def _config(inputs: tuple[str | os.PathLike[str], ...], options: dict[str, Any]) -> CorpusConfig:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from datamask.compiling import compiled, compiled_sum
+from datamask.work.places import MEMORY, Place
 
 CHUNK = 32
 """Products tested at once before any is looked at: almost no chunk holds one that beats its threshold."""
@@ -341,6 +342,9 @@ def sort_lists(indices: np.ndarray, similarities: np.ndarray) -> None:
             indices[v, at], similarities[v, at] = index, value
 
 
-def empty_heaps(n: int, k: int, none: int) -> tuple[np.ndarray, np.ndarray]:
+def empty_heaps(n: int, k: int, none: int, place: Place = MEMORY) -> tuple[np.ndarray, np.ndarray]:
     """Lists without entries: similarities float32 ``(n, k)`` of minus infinity, indices int32 ``(n, k)`` of `none`."""
-    return np.full((n, k), -np.inf, np.float32), np.full((n, k), none, np.int32)
+    similarities, indices = place.empty((n, k), np.float32), place.empty((n, k), np.int32)
+    similarities.fill(-np.inf)
+    indices.fill(none)
+    return similarities, indices

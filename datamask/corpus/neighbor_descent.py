@@ -17,6 +17,7 @@ import numpy as np
 from datamask.corpus.exact_search import Base
 from datamask.corpus.threads import in_threads, thread_count
 from datamask.work.context import UNWATCHED, Work
+from datamask.work.places import MEMORY, Place
 
 NEAREST = 28
 """Neighbors of a row whose neighbors are looked at, and of these as many: 100 to 250 comparisons a row."""
@@ -76,6 +77,7 @@ def descend(
     *,
     nearest: int = NEAREST,
     work: Work = UNWATCHED,
+    place: Place = MEMORY,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the lists of all rows after one pass, in threads.
 
@@ -83,14 +85,15 @@ def descend(
         rows, indices, similarities, ties: as in `improve`, of all rows.
         nearest: how many neighbors of each row, and of each of these, are looked at.
         work: asked and told some ten times a second; its threads, where it names none: one per core.
+        place: of the new lists.
 
     Raises:
         Stopped: from `work.poll`.
     """
     n = len(indices)
-    better = np.empty_like(indices), np.empty_like(similarities)
-    # the first neighbors of all rows next to each other in memory
-    near = indices[:, :nearest].copy()
+    better = place.empty(indices.shape, np.int32), place.empty(similarities.shape, np.float32)
+    # the first neighbors of all rows next to each other
+    near = place.copy(indices[:, :nearest])
     tasks = -(-n // TASK_ROWS)
     done = np.zeros(tasks, bool)
     rooms = threading.local()

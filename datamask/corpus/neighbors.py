@@ -28,6 +28,7 @@ from datamask.polling import Poll, no_poll
 from datamask.work.context import UNWATCHED, Work
 from datamask.work.kept import Kept, Progress
 from datamask.work.ledger import ledger
+from datamask.work.places import MEMORY, Place
 from datamask.work.result_file import Content, Entry, Implausible, require
 
 EXACT_UP_TO = 200_000
@@ -93,11 +94,11 @@ class NeighborGraph:
         listed = None if self.listed is None else self.listed[:, :k]
         return replace(self, indices=self.indices[:, :k], similarities=self.similarities[:, :k], listed=listed)
 
-    def by_cosine(self) -> tuple[np.ndarray, np.ndarray]:
+    def by_cosine(self, place: Place = MEMORY) -> tuple[np.ndarray, np.ndarray]:
         """Copies of `indices` and `similarities`, those below 0 as 0, by falling cosine of the rows."""
         from datamask.corpus import kernels
 
-        lists = self.indices.copy(), self.similarities.copy()
+        lists = place.copy(self.indices), place.copy(self.similarities)
         kernels.sort_lists(*lists)
         np.maximum(lists[1], 0.0, out=lists[1])
         return lists
@@ -127,6 +128,7 @@ def build_neighbors(
     device: str = "cpu",
     progress: Progress[NeighborLists] | None = None,
     work: Work = UNWATCHED,
+    place: Place = MEMORY,
 ) -> NeighborGraph:
     """The graph of unit rows, each rounded as `datamask.corpus.rounded_rows` says.
 
@@ -140,6 +142,7 @@ def build_neighbors(
         device: ``cpu`` or any torch device.
         progress: where what is done is kept, and gone on from; None: nowhere.
         work: asked between blocks, some ten times a second or more often; its threads: on a CPU, None: one per core.
+        place: of the lists, and of what is made on the way.
 
     Raises:
         OptionError: k is below 1, or there is no such search.
@@ -149,26 +152,26 @@ def build_neighbors(
         raise OptionError(f"the number of neighbors must be at least 1, got {k}")
     if search not in NEIGHBOR_SEARCHES[1:]:
         raise OptionError(f"the search for neighbors must be 'exact' or 'approximate', got {search!r}")
-    rows, k = rounded(features), min(k, len(features))
+    rows, k = rounded(features, place=place), min(k, len(features))
     if ties is None:
         ties = np.arange(len(rows), dtype=np.uint64)
     if not compares_all(len(rows), search) and k > 1:
-        cells = cells_of(rows, k - 1, ties, work=work.part(0.0, CELLS_SHARE))
+        cells = cells_of(rows, k - 1, ties, work=work.part(0.0, CELLS_SHARE), place=place)
         work = work.part(CELLS_SHARE, 1.0)
         if cells is not None:
-            graph = _build_approximately(rows, k, cells, ties, progress or Progress(), work)
-            return _with_true_cosines(graph, features, rows, cells.order, work)
+            graph = _build_approximately(rows, k, cells, ties, progress or Progress(), work, place)
+            return _with_true_cosines(graph, features, rows, cells.order, work, place)
     if str(device) == "cpu":
-        lists, off = all_pairs(rows, k - 1, ties, progress=progress, work=work), 0.0
+        lists, off = all_pairs(rows, k - 1, ties, progress=progress, work=work, place=place), 0.0
     else:
         lists = on_device(rows, k - 1, str(device), progress=progress, work=work)
         off = float(slack(rows.shape[1]))
-    graph = replace(graph_of(*sorted_lists(lists, ties)), slack=off)
-    return _with_true_cosines(graph, features, rows, np.arange(len(rows)), work)
+    graph = replace(graph_of(*sorted_lists(lists, ties), place=place), slack=off)
+    return _with_true_cosines(graph, features, rows, np.arange(len(rows)), work, place)
 
 
 def _with_true_cosines(
-    graph: NeighborGraph, features: np.ndarray, rounded_rows: np.ndarray, order: np.ndarray, work: Work
+    graph: NeighborGraph, features: np.ndarray, rounded_rows: np.ndarray, order: np.ndarray, work: Work, place: Place
 ) -> NeighborGraph:
     """The same graph with cosines of the rows next to those of rounded rows, by which it lists: so lists and what is
     solved on them are the same in memory and out of core, and values and bounds are of the true ones.
@@ -179,7 +182,7 @@ def _with_true_cosines(
     """
     from datamask.corpus import kernels
 
-    true = graph.similarities.copy()
+    true = place.copy(graph.similarities)
 
     def task(number: int) -> None:
         rows = order[number * COSINE_ROWS : (number + 1) * COSINE_ROWS]
@@ -191,15 +194,21 @@ def _with_true_cosines(
 
 
 def _build_approximately(
-    rows: np.ndarray, k: int, cells: Cells, ties: np.ndarray, progress: Progress[NeighborLists], work: Work
+    rows: np.ndarray,
+    k: int,
+    cells: Cells,
+    ties: np.ndarray,
+    progress: Progress[NeighborLists],
+    work: Work,
+    place: Place,
 ) -> NeighborGraph:
     """The graph by a search of the cells and passes of NN-descent.
 
     A stop during a pass keeps the lists of the search; passes are short and start again.
     """
     searching, descending = work.part(0.0, SEARCH_SHARE), work.part(SEARCH_SHARE, 1.0)
-    placed, placed_ties = rows[cells.order], ties[cells.order]
-    lists = nearby_pairs(placed, k - 1, cells, placed_ties, progress=progress, work=searching)
+    placed, placed_ties = place.taken(rows, cells.order), ties[cells.order]
+    lists = nearby_pairs(placed, k - 1, cells, placed_ties, progress=progress, work=searching, place=place)
     (indices, similarities), done = sorted_lists(lists, placed_ties), lists.done
     del lists  # the lists of the pass take as much memory
     better, again = (indices, similarities), cells.passes > 1
@@ -209,8 +218,8 @@ def _build_approximately(
     try:
         for number in range(cells.passes):
             one = descending.part(number / cells.passes, (number + 1) / cells.passes)
-            better = neighbor_descent.descend(placed, *better, placed_ties, work=one)
-        graph = graph_of(*better, cells.order)
+            better = neighbor_descent.descend(placed, *better, placed_ties, work=one, place=place)
+        graph = graph_of(*better, cells.order, place)
         return replace(
             graph, exact=False, recall=measured_recall(rows, graph, ties, threads=work.threads, poll=work.poll)
         )
@@ -259,14 +268,16 @@ def sorted_lists(lists: NeighborLists, ties: np.ndarray) -> tuple[np.ndarray, np
     return indices, similarities
 
 
-def graph_of(indices: np.ndarray, similarities: np.ndarray, order: np.ndarray | None = None) -> NeighborGraph:
+def graph_of(
+    indices: np.ndarray, similarities: np.ndarray, order: np.ndarray | None = None, place: Place = MEMORY
+) -> NeighborGraph:
     """Lists with the row itself in front. order: int64 ``(N,)``, the row at each position; None: they are the rows."""
     n, k = indices.shape
-    graph = NeighborGraph(np.empty((n, k + 1), np.int32), np.ones((n, k + 1), np.float32))
+    graph = NeighborGraph(place.empty((n, k + 1), np.int32), place.empty((n, k + 1), np.float32))
     for low in range(0, n, ROWS_AT_ONCE):
         part = np.arange(low, min(low + ROWS_AT_ONCE, n))
         rows = part if order is None else order[part]
-        graph.indices[rows, 0] = rows
+        graph.indices[rows, 0], graph.similarities[rows, 0] = rows, 1.0
         graph.indices[rows, 1:] = indices[part] if order is None else order[indices[part]]
         graph.similarities[rows, 1:] = similarities[part]
     return graph
@@ -316,10 +327,10 @@ def neighbors_for(
     k = min(k, len(corpus))
     search = search_for(len(corpus), search, device)
     what = f"A neighbor graph of {len(corpus):,} rows"
-    needed = (BUILDING_BYTES * max(k, 0) + ROUNDED_BYTES * corpus.dim) * len(corpus)
+    needed = corpus.place.memory((BUILDING_BYTES * max(k, 0) + ROUNDED_BYTES * corpus.dim) * len(corpus))
     with ledger().reserve(needed, what, poll=work.poll) as room:
         graph = _neighbors_for(corpus, k, cache_dir, search, device, work)
-        room.pass_to(graph, graph.nbytes)
+        room.pass_to(graph, corpus.place.memory(graph.nbytes))
         return graph
 
 
@@ -331,7 +342,14 @@ def _neighbors_for(
     def build() -> NeighborGraph:
         ties = row_hash(corpus.ids, 0)
         return build_neighbors(
-            corpus.features, k, ties=ties, search=search, device=device, progress=progress, work=work
+            corpus.features,
+            k,
+            ties=ties,
+            search=search,
+            device=device,
+            progress=progress,
+            work=work,
+            place=corpus.place,
         )
 
     def build_checked() -> NeighborGraph:
@@ -345,6 +363,8 @@ def _neighbors_for(
         build_checked, work.poll, lambda kept: _serves(kept, k, search)
     )
     progress.clear()
+    for lists in filter(None.__ne__, (graph.indices, graph.similarities, graph.listed)):
+        lists.flags.writeable = False  # as those of a file are
     return graph.first(k)
 
 
@@ -359,6 +379,7 @@ def stored_graph(corpus: Corpus, cache_dir: str | os.PathLike[str] | None) -> Ke
         Entry(corpus.fingerprint, "neighbors", GRAPH_VERSION),
         read=lambda content: _checked_graph(content, corpus.features),
         write=lambda graph: Content(arrays={name: each for name, each in vars(graph).items() if each is not None}),
+        mapped=True,
     )
 
 
@@ -396,9 +417,12 @@ def check_graph(graph: NeighborGraph, features: np.ndarray) -> None:
     )
     require(indices.min() >= 0 and indices.max() < n, "the lists name rows that are not there")
     require((indices[:, 0] == np.arange(n)).all(), "the lists do not begin with the row itself")
-    require(np.isfinite(similarities).all() and np.abs(similarities).max() <= 1.0, "the similarities are no cosines")
     require(listed.dtype == np.float32 and listed.shape == indices.shape, "the cosines of rounded rows are missing")
-    require((listed[:, 1:-1] >= listed[:, 2:]).all(), "the cosines of rounded rows do not fall")
+    for low in range(0, n, ROWS_AT_ONCE):
+        part = slice(low, low + ROWS_AT_ONCE)
+        # a comparison with what is no number is false
+        require((np.abs(similarities[part]) <= 1.0).all(), "the similarities are no cosines")
+        require((listed[part, 1:-1] >= listed[part, 2:]).all(), "the cosines of rounded rows do not fall")
     require(0.0 <= graph.recall <= 1.0 and (not graph.exact or graph.recall == 1.0), "the recall is no share")
     rounding = cosine_error(features.shape[1])
     require(0.0 <= 2.0 * graph.move <= rounding, "rows cannot be rounded so far")

@@ -32,6 +32,7 @@ from datamask.polling import Poll, no_poll
 from datamask.storage.address import file_name
 from datamask.work.context import UNWATCHED, Work
 from datamask.work.ledger import FREED_BYTES, in_words, ledger
+from datamask.work.places import Place
 
 LOOK_SHARE = 0.3
 """Share of the whole that the look at files takes which must be read to their end for it."""
@@ -64,12 +65,13 @@ def read_corpus(
     row_limit: int | None = None,
     main: Source | None = None,
     beside: Collection[str] | None = None,
+    into: Path | None = None,
 ) -> Corpus:
     """Read the rows of a corpus, check them, and scale the features to unit length; see `in_memory.open_corpus`.
 
     Args:
         config: files, columns and rows. work: told and asked.
-        row_limit: as there.
+        row_limit, into: as there.
         main: rows in memory, in place of the inputs of `config`.
         beside: names of the columns that are read beside ids, features, quality and tokens. None: all.
 
@@ -84,9 +86,9 @@ def read_corpus(
     dim = feature_dim(sources[columns.feature_from], columns.feature, work.poll, columns.bits)
     columns = replace(columns, notes=(used_line(sources, columns, dim), *columns.notes))
     main = sources["input"]
-    limit = row_limit
+    limit, place = row_limit, Place(into)
     if limit is None:
-        limit = _fitting_rows(main, columns, dim)
+        limit = _fitting_rows(main, columns, dim) if into is None else main.rows
     looked, planned, read = _shares(sources, dim, limit if config.rows is None else config.rows)
     name = opening_name(config)
     with ledger().reserve(_planning_bytes(sources, config.rows or limit), name, poll=work.poll):
@@ -99,14 +101,15 @@ def read_corpus(
             drop_invalid=config.drop_invalid,
             work=work.part(looked, planned),
         )
-    needs = _needs(sources, columns, plan, dim, config.rows is not None)
+    needs = _needs(sources, columns, plan, dim, place, config.rows is not None or into is not None)
     for tries_left in reversed(range(TRIES)):
         with ledger().reserve(needs.all, name, way_out=SAMPLE, poll=work.poll) as reservation:
-            rows = Rows.empty(needs.rows, dim, columns)
+            rows = Rows.empty(needs.rows, dim, columns, place)
             rows.room = Room(reservation, needs.beside, needs.most, needs.threads)
             try:
                 _read(sources, columns, dim, plan, rows, work.part(planned, read))
-                corpus = finish(config, main, columns, plan, rows, work.part(read, 1.0))
+                finished = finish(config, main, columns, plan, rows, work.part(read, 1.0))
+                corpus = replace(finished, place=place)
             except NoRoomError:
                 needs = needs.after(rows)
                 if not tries_left or needs.all > ledger().total():
@@ -153,7 +156,9 @@ class _Needs:
         return replace(self, beside=max(2 * self.beside, spent + working))
 
 
-def _needs(sources: dict[str, Source], columns: Columns, plan: RowPlan, dim: int, rows_given: bool) -> _Needs:
+def _needs(
+    sources: dict[str, Source], columns: Columns, plan: RowPlan, dim: int, place: Place, rows_given: bool
+) -> _Needs:
     """What reading these rows needs.
 
     Raises:
@@ -161,7 +166,7 @@ def _needs(sources: dict[str, Source], columns: Columns, plan: RowPlan, dim: int
     """
     main, total = sources["input"], ledger().total()
     n = main.rows if plan.rows is None else len(plan.rows)
-    fixed = n * (4 * dim + ROW_BYTES + 8 * (len(columns.quality) + len(sources)))
+    fixed = place.memory(n * 4 * dim) + n * (ROW_BYTES + 8 * (len(columns.quality) + len(sources)))
     threads = max(
         reading_threads(source, plan.rows if source is main else plan.side[name]) for name, source in sources.items()
     )

@@ -22,7 +22,7 @@ import math
 import threading
 import zlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -34,6 +34,7 @@ from datamask.corpus.sampling import uniform_rows
 from datamask.corpus.threads import one_blas_thread
 from datamask.work.context import UNWATCHED, Work
 from datamask.work.kept import Progress
+from datamask.work.places import MEMORY, Place
 
 AIMED_RECALL = 0.97
 """Share of the true neighbours that the probing aims at. The rest is for `datamask.corpus.neighbor_descent`: 0.99 by
@@ -152,12 +153,18 @@ class Cells:
 
 
 def cells_of(
-    rows: np.ndarray, k: int, ties: np.ndarray, *, recall: float = AIMED_RECALL, work: Work = UNWATCHED
+    rows: np.ndarray,
+    k: int,
+    ties: np.ndarray,
+    *,
+    recall: float = AIMED_RECALL,
+    work: Work = UNWATCHED,
+    place: Place = MEMORY,
 ) -> Cells | None:
     """Cells of rows in memory, as many looked into as it takes to find the wanted share of each row's k nearest others.
 
     Args:
-        rows: int16 ``(N, d)``, rounded. ties: uint64 ``(N,)``, hashes of the ids.
+        rows: int16 ``(N, d)``, rounded. ties: uint64 ``(N,)``, hashes of the ids. place: of what is large.
 
     Returns:
         None where it takes so many that comparing all pairs is as quick.
@@ -170,12 +177,12 @@ def cells_of(
     m = cells_needed(rows[judges], lambda some: rows[others[some]], centres, len(rows), recall, work)
     if m is None:
         return None
-    near = centres.nearest_cells(rows, m, work)
+    near = centres.nearest_cells(rows, m, work, place)
     cell = near[:, 0].copy()
     near.sort(axis=1)
     order = np.argsort(cell, kind="stable")
     starts = np.concatenate([[0], np.cumsum(np.bincount(cell, minlength=len(centres)))])
-    return Cells(order, starts, near[order], passes_of(m, len(rows), len(centres)))
+    return Cells(order, starts, place.taken(near, order), passes_of(m, len(rows), len(centres)))
 
 
 def nearby_pairs(
@@ -186,11 +193,12 @@ def nearby_pairs(
     *,
     progress: Progress[NeighborLists] | None = None,
     work: Work = UNWATCHED,
+    place: Place = MEMORY,
 ) -> NeighborLists:
     """The k most similar others of each row among those that it is compared with, as heaps; by threads.
 
     Args:
-        rows, ties: by position. progress, work: as in `datamask.corpus.exact_search.all_pairs`.
+        rows, ties: by position. progress, work, place: as in `datamask.corpus.exact_search.all_pairs`.
 
     Raises:
         Stopped: from `work.poll`.
@@ -200,14 +208,18 @@ def nearby_pairs(
     group_of_cell = starts[:-1] // max(GROUP, len(rows) // GROUPS)
     edges = starts[np.searchsorted(group_of_cell, np.arange(int(group_of_cell[-1]) + 2))]
     visitors: dict[tuple[int, int], np.ndarray] = {}
+    everyone = place.empty(probed.shape, np.int32)
     for group, (low, high) in enumerate(itertools.pairwise(edges)):
         visits = Visits.of_probed(probed[low:high])
-        visitors |= {(group, cell): who + np.int32(low) for cell, who in visits.within(0, len(starts) - 1)}
+        here = everyone[low:high].reshape(-1)
+        np.add(visits.visitors, np.int32(low), out=here)
+        here_visits = replace(visits, visitors=here)
+        visitors |= {(group, cell): who for cell, who in here_visits.within(0, len(starts) - 1)}
     sizes = np.diff(starts)
     # many visitors come from near by: their pairs fill the lists with good entries early
     tasks = sorted((pair for pair in visitors if sizes[pair[1]]), key=lambda pair: (-len(visitors[pair]), pair))
     locks = [threading.Lock() for _ in range(len(edges))]
-    lists = NeighborLists.begun(len(rows), k, len(tasks), cells.plan, progress)
+    lists = NeighborLists.begun(len(rows), k, len(tasks), cells.plan, progress, place)
     search = PairSearch(rows, ties, starts, 0, probed, lists.similarities, lists.indices)
 
     def task(index: int) -> None:

@@ -18,6 +18,7 @@ from datamask.errors import InputError
 from datamask.parquet import BATCH_BYTES, VIEWS
 from datamask.work.context import UNWATCHED, Work
 from datamask.work.ledger import Reservation, in_words
+from datamask.work.places import MEMORY, Place
 
 KEPT_FROM = 64 << 10
 """Bytes of a column from which a copy is worth its while."""
@@ -119,9 +120,9 @@ class Rows(RowNumbers):
         return sum(len(ids) for _, ids, _ in self.parts)
 
     @classmethod
-    def empty(cls, n: int, dim: int, columns: Columns) -> Rows:
+    def empty(cls, n: int, dim: int, columns: Columns, place: Place = MEMORY) -> Rows:
         return cls(
-            np.empty((n, dim), np.float32),
+            place.empty((n, dim), np.float32),
             np.zeros(n, bool),
             np.zeros(n, bool),
             np.empty((len(columns.quality), n)),

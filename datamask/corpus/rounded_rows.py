@@ -17,6 +17,7 @@ import math
 import numpy as np
 
 from datamask.corpus.threads import in_threads
+from datamask.work.places import MEMORY, Place
 
 UNIT = 32_767
 """The length of a row."""
@@ -31,15 +32,15 @@ LEAST = 1e-3
 """Length below which a row has no direction."""
 
 
-def rounded(features: np.ndarray, of: np.ndarray | None = None) -> np.ndarray:
-    """Round rows, int16 ``(n, d)``.
+def rounded(features: np.ndarray, of: np.ndarray | None = None, place: Place = MEMORY) -> np.ndarray:
+    """Round rows, int16 ``(n, d)``, in that place.
 
     Args:
         features: float32 or float16 ``(N, d)``, unit rows; what is rounded to float16 already gives the same.
         of: which rows, int64 ``(n,)``; None: all.
     """
     count = len(features) if of is None else len(of)
-    rows = np.empty((count, features.shape[1]), np.int16)
+    rows = place.empty((count, features.shape[1]), np.int16)
 
     parts = _parts(*rows.shape)
 

@@ -103,7 +103,8 @@ class Pool:
 
     def _centered(self) -> Corpus:
         what = f"A centered copy of {len(self.corpus):,} rows"
-        with ledger().reserve(self.corpus.features.nbytes, what, poll=self._work.poll) as room:
+        needed = self.corpus.place.memory(self.corpus.features.nbytes)
+        with ledger().reserve(needed, what, poll=self._work.poll) as room:
             space = centered(self.corpus, self._work.poll)
             room.pass_to(space)
             return space
@@ -123,10 +124,10 @@ class Pool:
     @cached_property
     def _reduced(self) -> Tensor:
         """The rows on these components, float32 ``(n, k)``."""
-        kept = self.leading.axes.shape[1]
+        kept, place = self.leading.axes.shape[1], self.corpus.place
         what = f"{len(self):,} rows on {kept:,} components"
-        with ledger().reserve(4 * len(self) * kept, what, poll=self._work.poll) as room:
-            rows = tensor(self.leading.rows(self.space.features, self._work.poll)).to(self.device)
+        with ledger().reserve(place.memory(4 * len(self) * kept), what, poll=self._work.poll) as room:
+            rows = tensor(self.leading.rows(self.space.features, self._work.poll, place)).to(self.device)
             room.pass_to(rows)
             return rows
 
@@ -253,14 +254,15 @@ class Pool:
                 lists, exact = None, True
                 if k:
                     graph = self.graph(k).first(k)
-                    indices, similarities = graph.by_cosine()
+                    indices, similarities = graph.by_cosine(self.corpus.place)
                     lists = tensor(indices).to(self.device), tensor(similarities).to(self.device)
                     exact = graph.exact
                 function = objective.bind_polled(features, lists, exact, self._work.poll)
                 if function.ordered:
                     function.order_by(self._order)
                 if k and graph.listed is not None:
-                    function.list_by(graph.indices, graph.listed, 2 * graph.move, graph.highest_unlisted())
+                    of_lists = graph.indices, graph.listed, 2 * graph.move, graph.highest_unlisted()
+                    function.list_by(*of_lists, self.corpus.place)
                 self._functions[key] = function
                 room.pass_to(self._functions[key])
         return self._functions[key]

@@ -110,7 +110,8 @@ class _Known:
 
     def __init__(self, problem: Problem, lists: Lists | None) -> None:
         if lists is None:
-            lists = Lists.in_steps(*problem.joint.counting[0].function_of(Facility).listed)
+            facility = problem.joint.counting[0].function_of(Facility)
+            lists = Lists.in_steps(*facility.listed, facility.place)
         self.lists, self.bonus = lists, _bonus(problem) / lists.step
         self.visit = np.argsort(problem.ties.cpu().numpy(), kind="stable")
         self.place = np.empty_like(self.visit)

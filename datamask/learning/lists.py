@@ -13,6 +13,7 @@ import numpy as np
 
 from datamask.compiling import compiled
 from datamask.learning.medoids import reverse_lists
+from datamask.work.places import MEMORY, Place
 
 FEWEST_BITS, MOST_BITS, ONE = 16, 24, 65_535
 """A step is 1 divided by two to the power of so many bits; similarity 1 is the number of the last. Float32 products
@@ -27,25 +28,27 @@ class Lists:
         indices: int32 ``(n, K)``, what each row lists, itself first; near: ``(n, K)``, how near, falling: similarities
             of at least 0, or whole numbers of steps.
         step: the similarity that 1 of `near` stands for. zero: what similarity 0 is there.
+        place: where what is made of them lies.
     """
 
     indices: np.ndarray
     near: np.ndarray
     step: float = 1.0
     zero: float = 0.0
+    place: Place = MEMORY
 
     @classmethod
-    def in_steps(cls, indices: np.ndarray, similarities: np.ndarray) -> Lists:
+    def in_steps(cls, indices: np.ndarray, similarities: np.ndarray, place: Place = MEMORY) -> Lists:
         """Lists int32 and float32 ``(n, K)``, counted in steps."""
         bits = bits_for(lowest(indices, similarities, 0))
-        near = np.empty(indices.shape, np.uint16)
+        near = place.empty(indices.shape, np.uint16)
         put_steps(similarities, bits, near)
-        return cls(indices, near, *scale_of(bits))
+        return cls(indices, near, *scale_of(bits), place)
 
     @cached_property
     def reverse(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Candidate -> rows, as from `medoids.reverse_lists`."""
-        return reverse_lists(self.indices, self.near)
+        return reverse_lists(self.indices, self.near, self.place)
 
     @property
     def whole(self) -> bool:

@@ -15,16 +15,19 @@ from collections.abc import Callable
 import numpy as np
 
 from datamask.compiling import compiled
+from datamask.work.places import MEMORY, Place
 
 
-def reverse_lists(indices: np.ndarray, similarities: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def reverse_lists(
+    indices: np.ndarray, similarities: np.ndarray, place: Place = MEMORY
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Turn row -> listed candidates ``(n, K)`` into candidate -> rows: offsets ``(n + 1,)``, rows and similarities."""
     kind = np.float32 if similarities.dtype.kind == "f" else similarities.dtype
-    lists = np.ascontiguousarray(indices, dtype=np.int32), np.ascontiguousarray(similarities, dtype=kind)
+    lists = indices.astype(np.int32, copy=False), similarities.astype(kind, copy=False)
     offsets = np.zeros(len(indices) + 1, dtype=np.int64)
     count_listed(lists[0], 0, offsets)
     np.cumsum(offsets, out=offsets)
-    rows, listed = np.empty(offsets[-1], np.int32), np.empty(offsets[-1], kind)
+    rows, listed = place.empty((int(offsets[-1]),), np.int32), place.empty((int(offsets[-1]),), kind)
     put_listed(*lists, 0, offsets[:-1].copy(), rows, listed)
     return offsets, rows, listed
 

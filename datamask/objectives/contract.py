@@ -21,6 +21,7 @@ from torch import Tensor
 from datamask.measured import Estimate
 from datamask.polling import Poll as Poll
 from datamask.polling import no_poll as no_poll  # both belong to the contract
+from datamask.work.places import MEMORY, Place
 
 
 class SetFunction(abc.ABC):
@@ -108,7 +109,7 @@ class SetFunction(abc.ABC):
         return self.value(mask, poll)
 
     def list_by(  # noqa: B027 - most have no lists
-        self, indices: np.ndarray, cosines: np.ndarray, error: float, unlisted: np.ndarray
+        self, indices: np.ndarray, cosines: np.ndarray, error: float, unlisted: np.ndarray, place: Place = MEMORY
     ) -> None:
         """Take note of the lists by which the objective is solved and proved; overridden where that is.
 
@@ -116,6 +117,7 @@ class SetFunction(abc.ABC):
             indices, cosines: int32 and float32 ``(n, K)``, falling, of rows that were rounded.
             error: how far from the product of the rows the cosine of any pair may be, at most.
             unlisted: float64 ``(n,)``, the highest product that a row may have with one that it does not list.
+            place: where what is as large as the lists is to lie.
         """
 
     def order_by(self, order: Tensor) -> None:  # noqa: B027 - most need none

@@ -14,6 +14,7 @@ from datamask.measured import Estimate
 from datamask.objectives import facility_kernels as kernels
 from datamask.objectives.contract import Poll, SetFunction, chunks, no_poll, sampled_random_value
 from datamask.objectives.estimate import ESTIMATE_ROWS, estimated
+from datamask.work.places import MEMORY, Place
 
 COLUMNS_AT_ONCE = 8
 """List columns looked at together: after some 1/ratio of them a row has met its first selected neighbour."""
@@ -74,6 +75,9 @@ class Facility(SetFunction):
     """Float64 ``(n,)``: the highest product that a row may have with one that it does not list. None: such rows are no
     nearer than the last listed one."""
 
+    place: Place = MEMORY
+    """Where what is as large as the lists lies."""
+
     true_neighbors: bool
     """Whether all pairs of rows, rounded for the lists, were compared. `exact_lists` says as well that the similarities
     are those of the rows as they are, which lists on disk cannot say."""
@@ -98,8 +102,10 @@ class Facility(SetFunction):
             raise ValueError("facility needs neighbor lists: pass lists=(indices, similarities)")
         return cls(features, lists[0], lists[1], exact_lists)
 
-    def list_by(self, indices: np.ndarray, cosines: np.ndarray, error: float, unlisted: np.ndarray) -> None:
-        self.listed, self.listed_error, self.unlisted = (indices, cosines), error, unlisted
+    def list_by(
+        self, indices: np.ndarray, cosines: np.ndarray, error: float, unlisted: np.ndarray, place: Place = MEMORY
+    ) -> None:
+        self.listed, self.listed_error, self.unlisted, self.place = (indices, cosines), error, unlisted, place
         self._near_enough = torch.from_numpy((unlisted - ROUNDING).astype(np.float32)).to(self.device)
 
     def coverage(self, mask: Tensor, poll: Poll = no_poll) -> Coverage:

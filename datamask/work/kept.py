@@ -52,7 +52,7 @@ class Kept(Generic[T]):
         required: a result that cannot be written raises `StoreError`; without it the result is only given.
         locked: one thread or process computes, and others wait for it. False is for parts of a result that is locked:
             hundreds of parts would leave hundreds of locks.
-        mapped: arrays are read as maps, without a look at their digest.
+        mapped: arrays are read as maps. believed: without a look at their digest.
         bounded: the bound on the cache holds; not in the folder of work that needs all it has kept.
 
     Example:
@@ -70,6 +70,7 @@ class Kept(Generic[T]):
     required: bool = False
     locked: bool = True
     mapped: bool = False
+    believed: bool = False
     bounded: bool = True
 
     @property
@@ -94,7 +95,7 @@ class Kept(Generic[T]):
             return None
         path = self.path
         try:
-            content = load(path, self.entry, self.mapped)
+            content = load(path, self.entry, self.mapped, self.believed)
         except FileNotFoundError:
             return None
         except Exception as error:  # whatever a damaged file makes a parser raise, it is a result that is not there
@@ -300,7 +301,8 @@ def of_work(
     root: Path, entry: Entry, read: Callable[[Content], T], write: Callable[[T], Content], mapped: bool = False
 ) -> Kept[T]:
     """Describe what work keeps in a folder of its own, where nobody else writes."""
-    return Kept(root, entry, read, write, required=True, locked=False, mapped=mapped, bounded=False)
+    of_arrays = {"mapped": mapped, "believed": mapped}
+    return Kept(root, entry, read, write, required=True, locked=False, **of_arrays, bounded=False)
 
 
 def found(kept: Kept[T]) -> T:

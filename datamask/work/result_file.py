@@ -1,9 +1,8 @@
 """One kept result as a file: its name, its bytes, and how it is read without believing it.
 
 One line of JSON (what it is: subject, name, version, key), the result's plain value as JSON, its arrays in numpy's
-format, each at a multiple of `ALIGNED` bytes, and a SHA-256 over all of that. The digest is checked before anything is
-parsed, but for arrays that are read as maps: these take no memory that counts, since the system drops their pages when
-it needs room, and nothing of them is read before it is asked for.
+format, each at a multiple of `ALIGNED` bytes, and a SHA-256 over all of that, which is checked before anything is
+parsed. Arrays that are read as maps take no memory that counts: the system drops their pages when it needs room.
 """
 
 from __future__ import annotations
@@ -108,14 +107,15 @@ def is_result(path: Path) -> bool:
         return False
 
 
-def load(path: Path, entry: Entry, mapped: bool = False) -> Content:
+def load(path: Path, entry: Entry, mapped: bool = False, believed: bool = False) -> Content:
     """What the file of an entry holds. Raises anything where that is not what was once kept under this name.
 
     Args:
-        mapped: give the arrays as maps that cannot be written; of the file, its head and its length are checked.
+        mapped: give the arrays as maps that cannot be written.
+        believed: check the head and the length of the file, and not its digest.
     """
     with open_regular(path) as file:
-        if not mapped:
+        if not believed:
             _check_digest(file)
         head = json.loads(file.readline())
         for name, expected in _head(entry).items():

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,11 +21,12 @@ from datamask.learning.lists import Lists, bits_for, lowest, put_steps, scale_of
 from datamask.learning.medoids import count_listed, put_listed
 from datamask.out_of_core.cells import CellBlocks
 from datamask.work.context import UNWATCHED, Work
+from datamask.work.places import take_room
 
 ROWS_AT_ONCE = 1 << 15
 """Rows between two polls."""
 
-RECORD_BYTES, ZEROS_AT_ONCE = 1 << 16, 1 << 24
+RECORD_BYTES = 1 << 16
 
 Facts = dict[str, Any]
 """What a record says of how the lists were made."""
@@ -89,7 +89,7 @@ class WholeLists:
         offsets = self._map("offsets", np.int64, (rows + 1,))
         entries = (int(offsets[-1]),)
         listed_by = offsets, self._map("listing", np.int32, entries), self._map("listed_near", np.uint16, entries)
-        return MappedLists(indices, near, *scale_of(bits), listed_by), facts
+        return MappedLists(indices, near, *scale_of(bits), listed_by=listed_by), facts
 
     def _write_forward(self, rows: int, listed: int, facts: Facts, work: Work) -> None:
         cells, least, done = self.cells, 1.0, 0
@@ -149,17 +149,8 @@ class WholeLists:
         """A new file of so many numbers, as a map; it is there when all of it is."""
         with replacing(self.path(kind)) as part:
             # a map of a file with holes ends the process where the disk has no room for them
-            write_zeros(part, max(1, count * np.dtype(dtype).itemsize))
+            with part.open("r+b") as file:
+                take_room(file.fileno(), max(1, count * np.dtype(dtype).itemsize))
             mapped = np.memmap(part, dtype, "r+", shape=(count,))
             yield np.asarray(mapped)
             mapped.flush()
-
-
-def write_zeros(path: Path, count: int) -> None:
-    """Make a file of so many zeros, with room for all of them on the disk."""
-    with path.open("r+b") as file:
-        if hasattr(os, "posix_fallocate"):
-            os.posix_fallocate(file.fileno(), 0, count)
-        else:  # macOS
-            for low in range(0, count, ZEROS_AT_ONCE):
-                file.write(bytes(min(ZEROS_AT_ONCE, count - low)))
