@@ -71,8 +71,8 @@ def select(
 
     if config.scratch_dir is not None:
         raise OptionError(
-            "scratch_dir selects from all rows out of core, and this corpus is open in memory; leave it out, or give "
-            "runs_dir too"
+            "scratch_dir says where the arrays of a run lie, and this corpus is open already; open it with "
+            "open_corpus(into=...), or give runs_dir too"
         )
     work = Work.of(should_stop, progress)
     poll = work.poll

@@ -22,24 +22,22 @@ def settle(options: argparse.Namespace, config: RunConfig, work: Work) -> RunCon
     """Return the settings of a run as they are carried out: in memory, over all rows, or on a sample.
 
     A corpus that fits into memory is solved there. A larger one is solved over all rows with --all, and without it if
-    the forecast is at most an hour and the disk has room. Methods without a solver for all rows take a sample, which
-    stderr says.
+    the forecast is at most an hour and the disk has room. Without it, methods that work on mapped arrays take a sample,
+    which stderr says: pages draw nothing of their runs on all rows.
 
     Args:
         options: of `select`, with the words of its command line as `typed`. config: what they say.
 
     Raises:
-        OptionError: all rows take too long or too much disk without --all, or another option refuses --all.
+        OptionError: all rows take too long or too much disk without --all, or an engine has nothing to do.
         InputError, RemoteError: the shards cannot be read. Stopped: from `work`.
     """
     from datamask.corpus.opening import look_at
     from datamask.out_of_core.solvers import solver_for
-    from datamask.out_of_core.whole_corpus import check_wholly_readable
 
     selection = config.selection
+    solver = solver_for(selection, config.corpus)
     if selection.scratch_dir is not None:
-        solver_for(selection)
-        check_wholly_readable(config.corpus)
         return config
     look = look_at(config.corpus, work.poll)
     for sentence in (look.used, *look.notes):
@@ -50,16 +48,13 @@ def settle(options: argparse.Namespace, config: RunConfig, work: Work) -> RunCon
     all_rows = selection.all_rows
     if config.corpus.rows is not None and not all_rows:
         return config
-    way_out = "leave --all out for a sample" if all_rows else "--rows N takes a sample of another size"
-    try:
-        beyond = replace(config, selection=replace(selection, all_rows=True))
-        solver_for(beyond.selection, way_out)
-        check_wholly_readable(config.corpus, way_out)
-    except OptionError as error:
-        if all_rows:
-            raise
-        say(f"the corpus does not fit into memory. A uniform sample of {most:,} rows is taken: {error}")
+    if solver is None and not all_rows:
+        say(
+            f"the corpus does not fit into memory. A uniform sample of {most:,} rows is taken; --all selects from all "
+            f"{total:,}"
+        )
         return config
+    beyond = replace(config, selection=replace(selection, all_rows=True))
     if not all_rows and not options.dry_run:
         _check_forecast(options, beyond, total, most, work)
     return beyond

@@ -12,6 +12,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Collection
 from dataclasses import replace
+from pathlib import Path
 from weakref import WeakValueDictionary
 
 from datamask.config import CorpusConfig
@@ -68,10 +69,11 @@ class SharedCorpora:
         *,
         row_limit: int | None = None,
         beside: Collection[str] | None = None,
+        into: Path | None = None,
     ) -> Corpus:
         """The corpus of `config`, opened by this caller, or by another whom this one waits for.
 
-        One that has read all columns serves whoever needs some of them (`beside`, see `read_corpus`).
+        One that has read all columns serves whoever needs some of them (`beside`, `into`: see `read_corpus`).
 
         Where the caller that opens is stopped or interrupted, one of those waiting opens in its stead.
 
@@ -79,7 +81,7 @@ class SharedCorpora:
             InputError, NoRoomError: as `open_corpus`; everyone who waited gets the same sentence.
             Stopped: from `work.poll`, while opening or waiting.
         """
-        whole = _key(config, row_limit, work.poll)
+        whole = _key(config, row_limit, work.poll, into)
         while True:
             with self._lock:
                 key = whole
@@ -95,7 +97,7 @@ class SharedCorpora:
                 self._slots.move_to_end(key)
                 slot.used = time.monotonic()
             if opens:
-                return self._open(key, slot, config, work, row_limit, None if key == whole else beside)
+                return self._open(key, slot, config, work, row_limit, None if key == whole else beside, into)
             while not slot.finished.wait(0.1):
                 work.poll()
                 work.report(slot.share, slot.what)
@@ -124,13 +126,15 @@ class SharedCorpora:
         work: Work,
         row_limit: int | None,
         beside: Collection[str] | None,
+        into: Path | None,
     ) -> Corpus:
         def report(share: float, what: str) -> None:
             slot.share, slot.what = share, what
             work.report(share, what)
 
         try:
-            slot.corpus = read_corpus(config, replace(work, report=report), row_limit=row_limit, beside=beside)
+            told = replace(work, report=report)
+            slot.corpus = read_corpus(config, told, row_limit=row_limit, beside=beside, into=into)
             self._alive[key] = slot.corpus
             return slot.corpus
         except Exception as error:
@@ -159,7 +163,7 @@ class SharedCorpora:
         return False
 
 
-def _key(config: CorpusConfig, row_limit: int | None, poll: Poll) -> str:
+def _key(config: CorpusConfig, row_limit: int | None, poll: Poll, into: Path | None = None) -> str:
     """The configuration as text (a reloaded class is not equal to its old self), with every file's size and time."""
     stamps = []
     for option, paths in config.paths.items():
@@ -168,7 +172,7 @@ def _key(config: CorpusConfig, row_limit: int | None, poll: Poll) -> str:
             if isinstance(stamp, OSError):
                 raise InputError(f"{path} cannot be read: {stamp.strerror or stamp}") from stamp
             stamps.append((path, *stamp[:2]))
-    return json.dumps([config.to_dict(), row_limit, stamps])
+    return json.dumps([config.to_dict(), row_limit, stamps, None if into is None else str(into)])
 
 
 def shared_corpora() -> SharedCorpora:

@@ -86,10 +86,8 @@ def plan_run(
         selection: of this run. learning: seconds to learn on a sample of so many rows and dimensions.
 
     Raises:
-        OptionError: what is asked for is not solved over all rows. InputError: a shard or row that cannot be used.
-        RemoteError: a store does not answer. Stopped: from `poll`.
+        InputError: a shard or row that cannot be used. RemoteError: a store does not answer. Stopped: from `poll`.
     """
-    solver_for(selection)
     source = WholeCorpus.open(untransformed(corpus), poll=poll).source
     rates = measured(corpus, selection, poll=poll)
     seconds = learning(min(corpus.rows or sample_rows(selection), source.rows), rates.dim)
@@ -130,8 +128,9 @@ def plan_of(
         cores: that work at a time; None: what the settings say, else all that this process may use.
     """
     selected = max(1, math.floor(selection.select_ratio * rows + 0.5))
-    if rates.tasks:
-        memory = solver_for(selection).memory(selection, rows, rates.dim, selected)
+    solver = solver_for(selection)
+    if rates.tasks and solver is not None:
+        memory = solver.memory(selection, rows, rates.dim, selected)
     else:
         # a corpus of fewer rows than are passed over at a time takes less than a run announces
         moments = "disf_fixed" in dict(selection.terms)

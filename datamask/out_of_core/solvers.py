@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from datamask import catalogue
-from datamask.config import SelectionConfig
+from datamask.config import CorpusConfig, SelectionConfig
 from datamask.errors import OptionError
 from datamask.measured import is_bound
 from datamask.options.components import ALL
@@ -27,7 +27,7 @@ from datamask.out_of_core.row_rules import RowRules
 from datamask.out_of_core.scale_ends import ScaleEnds, Start
 from datamask.out_of_core.scratch import Scratch
 from datamask.out_of_core.solution import WholeSolution
-from datamask.out_of_core.whole_corpus import WholeCorpus
+from datamask.out_of_core.whole_corpus import WholeCorpus, is_joined
 from datamask.polling import Poll
 from datamask.recipes.derive import MOST_IDS
 from datamask.recipes.recipe import Recipe, Thresholds
@@ -90,7 +90,7 @@ class WholeSolver:
             rows, d and S. seconds: that it takes for each row, and for each row and dimension, about, on two cores.
         solve: does it.
         check_size: refuses, by settings, rows and S, what it cannot select.
-        rules: the options of `_RULES` that it obeys.
+        rules: the options of `OBEYED` that it obeys.
     """
 
     objectives: tuple[str, ...]
@@ -273,20 +273,8 @@ def _facility_memory(config: SelectionConfig, rows: int, dim: int, size: int) ->
     return facility.memory_bytes(rows, dim, size, config.workers or usable_cores())
 
 
-_RULES = {
-    "pin": ("pin", "pins"),
-    "ban": ("ban", "bans"),
-    "given": ("given", "given rows"),
-    "quotas": ("quota", "quotas"),
-    "budget": ("budget", "a token budget"),
-}
-"""Options that some solvers over all rows obey: as they are spelled, and in words."""
-
-
-def _first_rule(config: SelectionConfig, obeyed: tuple[str, ...] = ()) -> tuple[str, str] | None:
-    """The first option that is a rule over rows and none of those obeyed, as in `_RULES`; None: there is none."""
-    return next((words for name, words in _RULES.items() if name not in obeyed and getattr(config, name)), None)
-
+OBEYED = ("pin", "ban", "given", "quotas", "budget")
+"""Rules that some solvers over all rows obey."""
 
 SOLVERS: tuple[WholeSolver, ...] = (
     WholeSolver(
@@ -309,52 +297,35 @@ SOLVERS: tuple[WholeSolver, ...] = (
         (1e-4, 8e-7),
         _by_cells,
         check_size=lambda config, rows, size: facility.check_rows(rows),
-        rules=tuple(_RULES),
+        rules=OBEYED,
     ),
 )
 """The first that fits is taken."""
 
-WAY_OUT = "leave --all and --scratch_dir out for a sample, and carry its selection over by a recipe"
-"""What to do instead, at the command line."""
 
-SAMPLE_ALONE = "leave --all and --scratch_dir out for a selection from a sample"
-"""The same where no recipe is made."""
-
-
-def solver_for(config: SelectionConfig, way_out: str = WAY_OUT) -> WholeSolver:
-    """The solver for these settings.
+def solver_for(config: SelectionConfig, corpus: CorpusConfig | None = None) -> WholeSolver | None:
+    """The solver for these settings; None: they are solved by the stages of memory, on mapped arrays.
 
     Args:
-        way_out: what an error says can be done instead.
+        corpus: None: one whose rows lie in one shard each.
 
     Raises:
-        OptionError: there is none, or one of the options does not go with it; the sentence names a way out.
+        OptionError: an engine is named that has nothing to do, or lacks its library.
     """
-    if config.prune:
-        raise OptionError(f"--prune: pruning does not hold over all rows of a corpus out of core; {way_out}")
-    if config.collapse != "none":
-        raise OptionError(
-            f"--collapse looks for copies in memory, not over all rows of a corpus out of core; {way_out}"
-        )
-    if config.components not in (None, ALL):
-        raise OptionError(
-            f"--components: over all rows of a corpus out of core, disf_fixed is on all dimensions; {way_out}"
-        )
     names = [name for name, _ in config.terms]
-    for solver in SOLVERS:
-        # what is solved at lambda 1 is quality alone, whatever the objective; facility needs a lambda below 1
-        alone = config.lamb == 1 and names != ["facility"]
-        if config.estimator in solver.estimators and (set(names) <= set(solver.objectives) or alone):
-            if rule := _first_rule(config, solver.rules):
-                raise OptionError(
-                    f"--{rule[0]}: over all rows of a corpus out of core, facility alone obeys {rule[1]}; {way_out}"
-                )
-            engine_of(config)  # before anything is read: a library may be missing
-            return solver
-    able = "; ".join(f"{' or '.join(s.objectives)} by {' or '.join(s.estimators)}" for s in SOLVERS)
-    if way_out == WAY_OUT and not set(names) <= set(catalogue.RULED):
-        way_out = SAMPLE_ALONE
-    raise OptionError(
-        f"--objective {config.objective} by {config.estimator} is not solved over all rows of a corpus out of core "
-        f"(what is: {able}); {way_out}"
-    )
+    # what is solved at lambda 1 is quality alone, whatever the objective; facility needs a lambda below 1
+    quality_alone = config.lamb == 1 and names != ["facility"]
+    used = {option for option in OBEYED if getattr(config, option)}
+    leaves_out = config.prune or config.collapse != "none"
+    if not (leaves_out or config.components not in (None, ALL) or (corpus is not None and is_joined(corpus))):
+        for solver in SOLVERS:
+            objectives = quality_alone or set(names) <= set(solver.objectives)
+            if objectives and config.estimator in solver.estimators and used <= set(solver.rules):
+                engine_of(config)  # before anything is read: a library may be missing
+                return solver
+    if config.engine != "local":
+        raise OptionError(
+            f"--engine {config.engine} does the tasks of facility, pairwise and disf_fixed by relaxed, and these "
+            "settings have none; leave --engine out"
+        )
+    return None

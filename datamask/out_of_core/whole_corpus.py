@@ -66,7 +66,7 @@ class WholeCorpus:
             InputError: a file or column that cannot be used. OptionError: features or scores lie in shards of their
                 own. RemoteError: a store does not answer. Stopped: from `poll`.
         """
-        check_wholly_readable(config)
+        _check_unjoined(config)
         sources = open_sources(config, Work(poll))
         columns = resolve_columns(config, sources)
         source = sources["input"]
@@ -140,26 +140,18 @@ class WholeCorpus:
         check_unique(self.ids_at(rows, poll), place, self.columns.id)
 
 
-def check_wholly_readable(config: CorpusConfig, way_out: str = "leave --all out for a sample") -> None:
-    """Refuse a corpus whose rows are put together from several shards each.
+def is_joined(config: CorpusConfig) -> bool:
+    """Whether rows are put together from several shards each, or ranked among each other."""
+    return config.quality_within is not None or any(config.paths.get(name) for name in ("features", "scores"))
 
-    Args:
-        way_out: what an error says can be done instead, beside writing the shards anew.
 
-    Raises:
-        OptionError: features or scores lie in shards of their own, or the quality is ranked among rows of the corpus.
-    """
-    if config.quality_within is not None:
+def _check_unjoined(config: CorpusConfig) -> None:
+    """Raises OptionError: features or scores lie in shards of their own, or the quality is ranked among all rows."""
+    if is_joined(config):
         raise OptionError(
-            f"--quality_within ranks rows in memory, which work on a whole corpus does not; {way_out}, or write the "
-            "ranks into the shards"
+            "--features, --scores and --quality_within put rows together in memory, and a pass over shards reads each "
+            "once; write the columns into the shards of --input"
         )
-    for name in ("features", "scores"):
-        if config.paths.get(name):
-            raise OptionError(
-                f"--{name} joins shards by id, which work on a whole corpus does not: it reads each shard once; write "
-                f"the columns into the shards of --input, or {way_out}"
-            )
 
 
 def sample_rows(config: SelectionConfig) -> int:

@@ -22,7 +22,7 @@ from datamask.corpus.readers.shard import Shard
 from datamask.errors import OptionError, StoreError
 from datamask.out_of_core.probe import untransformed
 from datamask.out_of_core.solvers import solver_for
-from datamask.out_of_core.whole_corpus import WholeCorpus, check_wholly_readable
+from datamask.out_of_core.whole_corpus import WholeCorpus
 from datamask.polling import Poll
 from datamask.quotas import NO_VALUE
 from datamask.recipes.batches import shard_batches
@@ -38,8 +38,8 @@ from datamask.work.context import UNWATCHED, Work
 ASKED = ("lamb", *(name for name in PROBLEM if name != "neighbors"), *RULES, "seed")
 """Settings that say what is asked of all rows too; what the command line refuses of these is refused here."""
 
-WAY_OUT = "export a recipe of this run and apply it to all shards"
-"""For what is not solved over all rows."""
+WAY_OUT = "`datamask select --all` does it, or export a recipe of this run and apply it to all shards"
+"""For what a page draws nothing of."""
 
 NOTHING = NO_VALUE
 """The group of rows without a value."""
@@ -75,8 +75,8 @@ def over_all_rows(config: RunConfig, root: Path) -> RunConfig:
     kept.pop("budget" if kept["budget"] is None else "select_ratio")
     options = {name: value for name, value in kept.items() if value not in (None, ())}
     asked = SelectionConfig.from_options(**options, scratch_dir=str(root / SCRATCH))
-    solver_for(asked, WAY_OUT)
-    check_wholly_readable(config.corpus, WAY_OUT)
+    if solver_for(asked, config.corpus) is None:
+        raise OptionError(f"this page does not carry what this run asked over to all rows; {WAY_OUT}")
     name = f"{config.name}, all rows" if config.name else ""
     return rooted(RunConfig(config.corpus, asked, name))
 

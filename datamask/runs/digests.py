@@ -53,7 +53,8 @@ def still_same(config: CorpusConfig, corpus: Corpus, poll: Poll) -> bool:
     """
     try:
         beside = corpus.metadata.column_names if corpus.provenance.unread else None
-        reread = read_corpus(config, Work(poll), row_limit=corpus.provenance.rows_read, beside=beside)
+        most, into = corpus.provenance.rows_read, corpus.place.folder
+        reread = read_corpus(config, Work(poll), row_limit=most, beside=beside, into=into)
     except InputError:
         return False
     return reread.fingerprint == corpus.fingerprint and _digest(reread.metadata) == _digest(corpus.metadata)

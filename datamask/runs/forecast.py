@@ -22,6 +22,7 @@ from datamask.errors import StoreError
 from datamask.files import existing_parent
 from datamask.memory import memory_bytes
 from datamask.out_of_core.plan import plan_run
+from datamask.out_of_core.solvers import solver_for
 from datamask.polling import Poll, no_poll
 from datamask.runs.folders import scratch_place
 from datamask.runs.phases import GRAPH, LOADING_SECONDS, expected_seconds, sample_seconds
@@ -51,7 +52,7 @@ class Forecast:
         rows: that it selects from. total_rows, dim: of the corpus.
         selected: S; None where a token budget leaves it open.
         columns: role -> name of the column, or names.
-        all_rows: whether it works out of core.
+        all_rows: whether it works out of core, or on mapped arrays.
         memory_bytes: of the process at its peak. disk_bytes: that it needs at most. minutes: on this machine.
     """
 
@@ -90,26 +91,31 @@ def forecast(config: RunConfig, poll: Poll = no_poll) -> Forecast:
     """Say what a selection takes. Out of core this probes the first rows, which takes seconds.
 
     Raises:
-        OptionError: all rows are asked for, and no solver does these settings out of core.
-        InputError: a shard or row that cannot be used. RemoteError: a store does not answer. Stopped: from `poll`.
+        OptionError: as `solver_for`. InputError: a shard or row that cannot be used.
+        RemoteError: a store does not answer. Stopped: from `poll`.
     """
     selection, look = config.selection, look_at(config.corpus, poll)
-    out_of_core = selection.scratch_dir is not None or (selection.all_rows and look.rows > look.fitting)
-    rows = look.rows if out_of_core else min(look.rows, config.corpus.rows or look.fitting)
+    solver = solver_for(selection, config.corpus)
+    beyond = selection.scratch_dir is not None or (selection.all_rows and look.rows > look.fitting)
+    # --rows is the sample of a solver that begins with one
+    most = look.rows if beyond else look.fitting
+    rows = look.rows if beyond and solver is not None else min(look.rows, config.corpus.rows or most)
     selected = None if selection.budget is not None else selection.size(rows)
     columns = {role: name for role, name in look.columns.items() if name}
-    if out_of_core:
+    if beyond and solver is not None:
         plan = plan_run(
             config.corpus, selection, learning=lambda rows, dim: sample_seconds(selection, rows, dim), poll=poll
         )
         memory, disk, seconds = int(plan.memory_bytes), int(plan.scratch_bytes), plan.seconds
     else:
-        memory, disk, seconds = _in_memory(selection, look, rows, selected or max(1, rows // 2))
-    return Forecast(rows, look.rows, look.dim, selected, columns, out_of_core, memory, disk, seconds / 60)
+        memory, arrays, disk, seconds = _by_stages(selection, look, rows, selected or max(1, rows // 2))
+        memory, disk = (memory, disk + arrays) if beyond else (memory + arrays, disk)
+    return Forecast(rows, look.rows, look.dim, selected, columns, beyond, memory, disk, seconds / 60)
 
 
-def _in_memory(selection: SelectionConfig, look: Look, n: int, size: int) -> tuple[int, int, float]:
-    """Peak memory and disk in bytes, and seconds, of a run in memory; its neighbor graph is taken not to be cached."""
+def _by_stages(selection: SelectionConfig, look: Look, n: int, size: int) -> tuple[int, int, int, float]:
+    """Bytes of memory at the peak, of arrays that may lie in files, and of disk; and seconds. The neighbor graph is
+    taken not to be cached."""
     listed = list_length(size / n, n)
     graph = any(catalogue.objective(name).needs_neighbors for name, _ in selection.terms)
     phases = expected_seconds(
@@ -125,12 +131,12 @@ def _in_memory(selection: SelectionConfig, look: Look, n: int, size: int) -> tup
     seconds = LOADING_SECONDS + look.rows * (READ_SECONDS + READ_DIM_SECONDS * look.dim) + solving
     # features as they are read, and a second time for the objective or, rounded, for the graph
     beside = ID_BYTES * (1 + len(selection.beside))
-    memory = LIBRARY_BYTES + n * (8 * look.dim + beside + ROW_BYTES)
+    memory, arrays = LIBRARY_BYTES + n * (beside + ROW_BYTES), n * 8 * look.dim
     disk = n * WRITTEN_BYTES
     if graph:
-        memory += n * listed * ENTRY_BYTES
+        arrays += n * listed * ENTRY_BYTES
         disk += n * listed * CACHED_BYTES
-    return memory, disk, seconds
+    return memory, arrays, disk, seconds
 
 
 def room(config: RunConfig, told: Forecast, root: Path) -> tuple[str, bool]:

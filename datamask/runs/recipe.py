@@ -14,7 +14,6 @@ from datamask.corpus.centered import centered, common_mean
 from datamask.corpus.components import Components
 from datamask.corpus.corpus import Corpus
 from datamask.corpus.opening import read_corpus
-from datamask.corpus.shared_corpora import shared_corpora
 from datamask.errors import OptionError, RunStateError
 from datamask.evaluation.result import NO_RESULT
 from datamask.options.components import asked_components
@@ -24,6 +23,7 @@ from datamask.recipes.learned import LearningSelection
 from datamask.recipes.quality import FrozenQuality
 from datamask.recipes.recipe import Recipe, read_recipe
 from datamask.runs.contents import changed, open_file
+from datamask.runs.mapping import corpus_of
 from datamask.runs.store import Run
 from datamask.storage.address import path_of
 from datamask.work.context import UNWATCHED, Work
@@ -61,7 +61,7 @@ def recipe_of(run: Run, work: Work = UNWATCHED, *, corpus: Corpus | None = None)
     if run.whole is not None and (run.path / WHOLE_RULE).is_file():
         return read_recipe(run.path / WHOLE_RULE)  # made of all rows, of which the sample says less
     if corpus is None:
-        corpus = shared_corpora().get(config.corpus, work.part(0.0, OPENED), beside=config.selection.beside)
+        corpus = corpus_of(run, work.part(0.0, OPENED))
     _check_same(run, corpus, facts)
     work.report(OPENED, "finding the rule")
     columns, values = quality_columns(corpus, config.corpus, work.poll)
@@ -167,7 +167,8 @@ def quality_columns(corpus: Corpus, config: CorpusConfig, poll: Poll) -> tuple[t
         return columns, (corpus.quality / column.weight if column.weight else corpus.quality)[None]
     # a single transformed column is kept as its transform alone, so the shards are read for it once more
     plain = replace(config, quality_columns=(QualityColumn(column.name),))
-    reread = read_corpus(plain, Work(poll), row_limit=corpus.provenance.rows_read, beside=())
+    most, into = corpus.provenance.rows_read, corpus.place.folder
+    reread = read_corpus(plain, Work(poll), row_limit=most, beside=(), into=into)
     if not reread.ids.equals(corpus.ids):
         raise changed(Path(corpus.provenance.files[0]), "it, or another shard, holds other rows")
     return columns, reread.quality[None]

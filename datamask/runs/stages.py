@@ -21,7 +21,6 @@ from datamask.corpus.corpus import Corpus
 from datamask.corpus.list_length import list_length
 from datamask.corpus.neighbors import search_for
 from datamask.corpus.shards import list_files
-from datamask.corpus.shared_corpora import shared_corpora
 from datamask.corpus.threads import thread_count
 from datamask.errors import DatamaskError, RunStateError
 from datamask.evaluation.pool import Pool
@@ -35,6 +34,7 @@ from datamask.measured import Anchors
 from datamask.runs import contents, digests, phases, run_facts
 from datamask.runs.execution import Execution
 from datamask.runs.folders import RUN_ID
+from datamask.runs.mapping import corpus_of
 from datamask.runs.recording import Recorder
 from datamask.runs.records import CHECKPOINT
 from datamask.runs.store import RunStore
@@ -60,12 +60,12 @@ def load_corpus(execution: Execution) -> None:
             config,
             run.path.parent / FOLDER,
             Work(execution.poll, execution.say_prepared),
-            lambda: shared_corpora().get(
-                run.config.corpus, Work(execution.poll, execution.say_opened), beside=config.beside
-            ),
+            lambda: corpus_of(run, Work(execution.poll, execution.say_opened)),
         )
     execution.pool, execution.graph_before = pool, pool.seconds_graph
     corpus = pool.corpus
+    if corpus.place.folder is not None:
+        execution.callbacks.note(f"features and neighbor lists lie in files in {corpus.place.folder}")
     execution.poll()
     recorded = run.facts().get("fingerprint")
     if recorded and recorded != corpus.fingerprint:

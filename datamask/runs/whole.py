@@ -18,21 +18,21 @@ from pathlib import Path
 from typing import Any
 
 from datamask.corpus.opening import fits_in_memory, read_corpus
-from datamask.errors import OptionError, StoreError
+from datamask.errors import RunStateError, StoreError
 from datamask.evaluation.anchors import diversity_anchor, diversity_best
 from datamask.evaluation.pool import Pool
-from datamask.memory import lies_in_memory
 from datamask.out_of_core import solvers
 from datamask.out_of_core.scale_ends import Start
 from datamask.out_of_core.scratch import Scratch, remove_scratch, scratch_bytes
 from datamask.out_of_core.scratch_writing import centered, write_scratch
-from datamask.out_of_core.solvers import Step, WholeProblem, solver_for
+from datamask.out_of_core.solvers import Step, WholeProblem, WholeSolver, solver_for
 from datamask.out_of_core.streamed_dual import BLOCK_BYTES
-from datamask.out_of_core.whole_corpus import WholeCorpus, check_wholly_readable, sample_rows
+from datamask.out_of_core.whole_corpus import WholeCorpus, sample_rows
 from datamask.polling import Poll, no_poll
 from datamask.recipes.learned import standardisation, weighted_mean, weighted_moment
 from datamask.runs.execution import AllRows, Execution
 from datamask.runs.folders import scratch_of
+from datamask.runs.mapping import is_mapped, maps_folder
 from datamask.runs.recipe import selection_of_sample
 from datamask.runs.store import Run, RunStore
 from datamask.runs.whole_rules import of_sample, read_rules
@@ -53,30 +53,24 @@ _READ, _WRITTEN = (8e-7, 1.2e-8), (8e-7, 1.2e-8)
 
 
 def wants_all_rows(run: Run, poll: Poll = no_poll) -> bool:
-    """Whether a run selects from all rows of a corpus out of core: scratch was asked for, or they do not fit.
+    """Whether a run is solved by passes and tasks over scratch, and not by the stages of memory.
 
     Raises:
-        InputError, RemoteError, Stopped: as `datamask.corpus.open_corpus`.
+        OptionError: as `solver_for`. InputError, RemoteError, Stopped: as `datamask.corpus.open_corpus`.
     """
-    selection = run.config.selection
-    if run.whole is not None or selection.scratch_dir is not None:
+    if run.whole is not None:
         return True
-    return selection.all_rows and not fits_in_memory(run.config.corpus, poll)
+    return solver_for(run.config.selection, run.config.corpus) is not None and is_mapped(run.config, poll)
 
 
 def prepare(execution: Execution) -> None:
-    """Check the settings and the shards, and remove what other runs left.
+    """Check the folder, and remove what other runs left.
 
     Raises:
-        OptionError: no solver does these settings. InputError: the shards cannot all be read.
+        OptionError: the folder saves no memory.
     """
     run, config, corpus = execution.run, execution.config, execution.run.config.corpus
-    solver_for(config)
-    check_wholly_readable(corpus)
-    if config.scratch_dir is None and lies_in_memory(scratch := _scratch_of(run)):
-        raise OptionError(
-            f"{scratch.parent} lies in memory (tmpfs), where scratch saves none; name a disk with --scratch_dir"
-        )
+    maps_folder(run.config, run.path.parent, execution.poll)
     rows = corpus.rows or sample_rows(config)
     execution.update_whole(sample_rows=rows)
     if config.ruled or config.ban is not None or config.budget is not None:
@@ -87,11 +81,18 @@ def prepare(execution: Execution) -> None:
     execution.left_told = True
 
 
+def _solver_of(run: Run) -> WholeSolver:
+    solver = solver_for(run.config.selection, run.config.corpus)
+    if solver is None:
+        raise RunStateError(f"run {run.id} was begun by a solver that its settings no longer have; start a new run")
+    return solver
+
+
 def plan_phases(execution: Execution) -> None:
     """Add the phases that come after those of the sample, with about what each takes."""
     corpus, pace = execution.pool.corpus, execution.pace
     rows, dim = corpus.provenance.total_rows, corpus.dim
-    passes = solver_for(execution.run.config.selection).seconds
+    passes = _solver_of(execution.run).seconds
     later = {
         name: rows * (each + dim * every)
         for name, (each, every) in ((SCRATCH, _READ), (PASSES, passes), (WRITING, _WRITTEN))
@@ -102,7 +103,7 @@ def plan_phases(execution: Execution) -> None:
 def select_all_rows(execution: Execution) -> None:
     """Read all rows into scratch, and select from them."""
     config, pool, posed, poll = execution.run.config.selection, execution.pool, execution.posed, execution.poll
-    solver, recorder, folder = solver_for(config), execution.recorder, _scratch_of(execution.run)
+    solver, recorder, folder = _solver_of(execution.run), execution.recorder, _scratch_of(execution.run)
     sample = selection_of_sample(execution.run.config, pool.corpus, posed, execution.selection, poll)
     whole = WholeCorpus.open(execution.run.config.corpus, quality=sample.quality, poll=poll)
     # a budget is as many rows as in the sample, until the tokens of all rows are known
@@ -198,7 +199,7 @@ def _ends_in_memory(execution: Execution, scratch: Scratch, size: int) -> dict[s
 def _announce(execution: Execution, whole: WholeCorpus, size: int) -> None:
     """Say, before anything of it is written, what the work takes."""
     config, folder, rows = execution.run.config.selection, _scratch_of(execution.run), whole.source.rows
-    solver = solver_for(config)
+    solver = _solver_of(execution.run)
     disk = scratch_bytes(rows, whole.dim, lengths=whole.columns.length is not None)
     disk += solver.disk(rows, whole.dim, size)
     memory = solver.memory(config, rows, whole.dim, size)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import torch
 
 from datamask.analyses.explanation.compute import Explainer
-from datamask.corpus.shared_corpora import shared_corpora
 from datamask.errors import RunStateError
 from datamask.evaluation.pool import Pool
+from datamask.runs.mapping import corpus_of
 from datamask.runs.store import Run
 from datamask.work.cache import FOLDER
 from datamask.work.context import UNWATCHED, Work
@@ -28,9 +28,11 @@ def explainer_of(run: Run, work: Work = UNWATCHED, *, pool: Pool | None = None) 
     if state != "done":
         raise RunStateError(f"run {run.id} is {state}; only a done run has a selection to explain")
     if pool is None:
-        corpus = shared_corpora().get(run.config.corpus, work.part(0.0, 0.5), beside=run.config.selection.beside)
         settings, cpu = run.config.selection, torch.device("cpu")
+        corpus = corpus_of(run, work.part(0.0, 0.5))
         pool = Pool.under(settings, corpus, cpu, run.path.parent / FOLDER, work.part(0.5, 0.8))
+            settings, corpus_of(run, work.part(0.0, 0.5)), cpu, run.path.parent / FOLDER, work.part(0.5, 0.8)
+        )
     recorded = run.facts().get("fingerprint")
     if recorded != pool.corpus.fingerprint:
         raise RunStateError(
