@@ -37,6 +37,7 @@ BOTTOM = {
     "options",
     "parquet",
     "parquet_pages",
+    "places",
     "polling",
     "repeat_counts",
     "schemas",
@@ -83,6 +84,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "config": {"errors", "options", "catalogue"},
     "ablation": {"errors", "options", "catalogue", "config"},
     "files": {"errors", "storage.address"},
+    "places": {"errors"},
     "schemas": set(),
     "measured": {"schemas"},
     "evaluation.result": {"schemas", "measured"},
@@ -105,13 +107,14 @@ MAY_IMPORT: dict[str, set[str]] = {
     "out_of_core.engines": {"errors", "polling", "process"},
     "out_of_core.listed": BOTTOM | WORK | LEARN | {"corpus", "out_of_core", "out_of_core.engines"},
     "runs": BOTTOM | WORK | READERS,
-    "runs.recipe": BOTTOM | WORK | READERS | {"corpus", "recipes", "runs"},
+    "runs.mapping": BOTTOM | WORK | READERS | {"corpus", "runs"},
+    "runs.recipe": BOTTOM | WORK | READERS | {"corpus", "recipes", "runs", "runs.mapping"},
     "runs.applying": BOTTOM | WORK | READERS | {"corpus", "recipes", "runs", "out_of_core"},
     "runs.execute": BOTTOM
     | WORK
     | LEARN
     | READERS
-    | {"corpus", "evaluation", "runs", "recipes", "out_of_core", "runs.recipe"},
+    | {"corpus", "evaluation", "runs", "recipes", "out_of_core", "runs.mapping", "runs.recipe"},
     "runs.run_queue": BOTTOM | WORK | {"runs"},
     "runs.sweep": BOTTOM | WORK | LEARN | RUNS | {"corpus", "evaluation", "runs.execute"},
     "cli": BOTTOM | WORK | RUNS | {"recipes"},
@@ -132,7 +135,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "dashboard.workspace.panels": LINKED,
     "dashboard.frame": WORKSPACE,
     "analyses": _door("drawing", "drawing", *DOORS) | {"runs.applying"},
-    "analyses.compute": BOTTOM | WORK | LEARN | READERS | {"corpus", "evaluation", "runs"},
+    "analyses.compute": BOTTOM | WORK | LEARN | READERS | {"corpus", "evaluation", "runs", "runs.mapping"},
     "analyses.command": BOTTOM | WORK | {"runs", "cli"},
     "analyses.panels": PANELS,
     "page_bodies": PANELS | {"analyses.panels"},

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import shlex
 from dataclasses import replace
+from pathlib import Path
 
+import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
 
@@ -24,7 +26,7 @@ def corpus(tmp_path, monkeypatch):
     """1,500 rows of which 1,000 fit into memory; the working folder is empty."""
     pq.write_table(shard(ROWS), tmp_path / "rows.parquet")
     monkeypatch.setattr("datamask.corpus.opening.default_row_limit", lambda *_, **__: FITTING)
-    monkeypatch.setattr("datamask.runs.whole.lies_in_memory", lambda folder: False)  # wherever tests are run
+    monkeypatch.setattr("datamask.runs.mapping.lies_in_memory", lambda folder: False)  # wherever tests are run
     monkeypatch.chdir(tmp_path)
     return tmp_path / "rows.parquet"
 
@@ -69,11 +71,17 @@ def test_a_disk_without_room_is_refused_too(corpus, capsys, monkeypatch):
 
 
 @pytest.mark.parametrize("words", [("--objective", "disf"), ("--objective", "pairwise", "--estimator", "reinforce")])
-def test_a_method_without_a_solver_for_all_rows_takes_a_sample_and_says_so(corpus, capsys, words):
+def test_a_method_on_maps_takes_a_sample_and_says_so_or_all_rows(corpus, capsys, words):
     answer, told = answer_of(capsys, *words, "--n_epochs", "2")
-    assert answer["n"] == FITTING and "A uniform sample of 1,000 rows is taken" in told
-    assert main(["select", "rows.parquet", *words, "--all"]) == 2
-    assert "reinforce" in words or "leave --all out" in capsys.readouterr().err
+    assert answer["n"] == FITTING and "A uniform sample of 1,000 rows is taken; --all selects from all 1,500" in told
+    mapped, told = answer_of(capsys, *words, "--n_epochs", "2", "--all", "--output", "all.csv")
+    folder = corpus.parent / "runs" / ".scratch"
+    assert mapped["n"] == ROWS and f"lie in files in {folder}" in told and not list(folder.iterdir())
+    selected = pa_csv.read_csv("all.csv")["id"][0].as_py()
+    assert main(["explain", mapped["run_id"], selected]) == 0 and selected in capsys.readouterr().out
+    held, told = answer_of(capsys, *words, "--n_epochs", "2", "--rows", str(ROWS), "--output", "memory.csv")
+    assert "lie in files" not in told and held["joint"] == mapped["joint"]
+    assert Path("all.csv").read_bytes() == Path("memory.csv").read_bytes()
 
 
 def test_rows_are_a_sample_that_was_asked_for(corpus, capsys):
@@ -99,7 +107,7 @@ def test_scratch_lies_beside_the_runs_and_not_in_memory_unless_asked_for(corpus,
     answer, told = answer_of(capsys, "--objective", "pairwise", "--all")
     folder = corpus.parent / "runs" / ".scratch"
     assert f"scratch in {folder / 'datamask-'}{answer['run_id']}" in told and not list(folder.iterdir())
-    monkeypatch.setattr("datamask.runs.whole.lies_in_memory", lambda place: place.parent == folder)
+    monkeypatch.setattr("datamask.runs.mapping.lies_in_memory", lambda place: place == folder)
     assert main(["select", "rows.parquet", "--objective", "pairwise", "--all"]) == 2
     assert "lies in memory (tmpfs)" in capsys.readouterr().err
     answer_of(capsys, "--objective", "pairwise", "--all", "--scratch_dir", str(folder))

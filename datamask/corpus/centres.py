@@ -22,9 +22,9 @@ from datamask.corpus.pair_search import Visits
 from datamask.corpus.rounded_rows import slack, to_length, widened
 from datamask.corpus.sampling import hash_under, uniform_rows
 from datamask.corpus.threads import Tally, one_blas_thread, thread_count
+from datamask.places import MEMORY, Place
 from datamask.polling import Poll
 from datamask.work.context import UNWATCHED, Work
-from datamask.work.places import MEMORY, Place
 
 CELLS, CELL_ROWS = (16, 65_536), 500
 """Fewest and most cells, and the most rows of one on average, while these allow it. Cells of 1,000 rows take 1.7 times

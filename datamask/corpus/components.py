@@ -10,8 +10,8 @@ from datamask.corpus.corpus import Corpus
 from datamask.corpus.sampling import row_hash
 from datamask.corpus.threads import one_blas_thread
 from datamask.errors import InputError
+from datamask.places import MEMORY, Place
 from datamask.polling import Poll, no_poll
-from datamask.work.places import MEMORY, Place
 
 ROWS_AT_ONCE = 4_096
 """Rows per chunk, in float64: 130 MB at 4,096 dimensions."""

@@ -13,7 +13,7 @@ import pyarrow as pa
 from datamask.config import CorpusConfig
 from datamask.corpus.column_kinds import Column, metadata_columns
 from datamask.corpus.text_file import bytes_in_memory
-from datamask.work.places import MEMORY, Place
+from datamask.places import MEMORY, Place
 
 
 class ColumnNames(TypedDict):

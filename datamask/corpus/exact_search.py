@@ -17,10 +17,10 @@ from datamask.corpus.graph_checkpoint import NeighborLists, work_through
 from datamask.corpus.rounded_rows import slack, widened
 from datamask.corpus.threads import in_threads, one_blas_thread, thread_count
 from datamask.errors import Stopped
+from datamask.places import MEMORY, Place
 from datamask.polling import Poll, no_poll
 from datamask.work.context import UNWATCHED, Work
 from datamask.work.kept import Progress
-from datamask.work.places import MEMORY, Place
 
 
 class Base(Protocol):

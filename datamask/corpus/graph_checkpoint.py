@@ -16,9 +16,9 @@ import numpy as np
 
 from datamask.corpus.threads import in_threads, thread_count
 from datamask.errors import Stopped
+from datamask.places import MEMORY, Place
 from datamask.work.context import UNWATCHED, Work
 from datamask.work.kept import Kept, Progress
-from datamask.work.places import MEMORY, Place
 from datamask.work.result_file import Content, Entry, require
 
 KEEP_SECONDS = 10.0

@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from datamask.compiling import compiled, compiled_sum
-from datamask.work.places import MEMORY, Place
+from datamask.places import MEMORY, Place
 
 CHUNK = 32
 """Products tested at once before any is looked at: almost no chunk holds one that beats its threshold."""

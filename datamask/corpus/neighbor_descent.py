@@ -16,8 +16,8 @@ import numpy as np
 
 from datamask.corpus.exact_search import Base
 from datamask.corpus.threads import in_threads, thread_count
+from datamask.places import MEMORY, Place
 from datamask.work.context import UNWATCHED, Work
-from datamask.work.places import MEMORY, Place
 
 NEAREST = 28
 """Neighbors of a row whose neighbors are looked at, and of these as many: 100 to 250 comparisons a row."""

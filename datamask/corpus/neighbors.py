@@ -24,11 +24,11 @@ from datamask.corpus.sampling import row_hash, uniform_rows
 from datamask.corpus.threads import in_threads
 from datamask.errors import OptionError, Stopped
 from datamask.measured import GraphFacts
+from datamask.places import MEMORY, Place
 from datamask.polling import Poll, no_poll
 from datamask.work.context import UNWATCHED, Work
 from datamask.work.kept import Kept, Progress
 from datamask.work.ledger import ledger
-from datamask.work.places import MEMORY, Place
 from datamask.work.result_file import Content, Entry, Implausible, require
 
 EXACT_UP_TO = 200_000
@@ -363,8 +363,9 @@ def _neighbors_for(
         build_checked, work.poll, lambda kept: _serves(kept, k, search)
     )
     progress.clear()
-    for lists in filter(None.__ne__, (graph.indices, graph.similarities, graph.listed)):
-        lists.flags.writeable = False  # as those of a file are
+    for lists in (graph.indices, graph.similarities, graph.listed):
+        if lists is not None:
+            lists.flags.writeable = False  # as those of a file are
     return graph.first(k)
 
 

@@ -28,11 +28,11 @@ from datamask.corpus.shards import Source, open_source, pieces, read_piece, read
 from datamask.corpus.text_file import bytes_in_memory, filtered
 from datamask.errors import InputError, NoRoomError
 from datamask.memory import give_back, memory_bytes
+from datamask.places import Place
 from datamask.polling import Poll, no_poll
 from datamask.storage.address import file_name
 from datamask.work.context import UNWATCHED, Work
 from datamask.work.ledger import FREED_BYTES, in_words, ledger
-from datamask.work.places import Place
 
 LOOK_SHARE = 0.3
 """Share of the whole that the look at files takes which must be read to their end for it."""

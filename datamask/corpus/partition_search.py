@@ -32,9 +32,9 @@ from datamask.corpus.graph_checkpoint import NeighborLists, work_through
 from datamask.corpus.pair_search import PairSearch, Visits
 from datamask.corpus.sampling import uniform_rows
 from datamask.corpus.threads import one_blas_thread
+from datamask.places import MEMORY, Place
 from datamask.work.context import UNWATCHED, Work
 from datamask.work.kept import Progress
-from datamask.work.places import MEMORY, Place
 
 AIMED_RECALL = 0.97
 """Share of the true neighbours that the probing aims at. The rest is for `datamask.corpus.neighbor_descent`: 0.99 by

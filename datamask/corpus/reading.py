@@ -16,9 +16,9 @@ from datamask.corpus.shards import Source, scan
 from datamask.corpus.text_file import TextFile
 from datamask.errors import InputError
 from datamask.parquet import BATCH_BYTES, VIEWS
+from datamask.places import MEMORY, Place
 from datamask.work.context import UNWATCHED, Work
 from datamask.work.ledger import Reservation, in_words
-from datamask.work.places import MEMORY, Place
 
 KEPT_FROM = 64 << 10
 """Bytes of a column from which a copy is worth its while."""

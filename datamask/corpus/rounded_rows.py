@@ -17,7 +17,7 @@ import math
 import numpy as np
 
 from datamask.corpus.threads import in_threads
-from datamask.work.places import MEMORY, Place
+from datamask.places import MEMORY, Place
 
 UNIT = 32_767
 """The length of a row."""

@@ -13,7 +13,7 @@ import numpy as np
 
 from datamask.compiling import compiled
 from datamask.learning.medoids import reverse_lists
-from datamask.work.places import MEMORY, Place
+from datamask.places import MEMORY, Place
 
 FEWEST_BITS, MOST_BITS, ONE = 16, 24, 65_535
 """A step is 1 divided by two to the power of so many bits; similarity 1 is the number of the last. Float32 products

@@ -15,7 +15,7 @@ from collections.abc import Callable
 import numpy as np
 
 from datamask.compiling import compiled
-from datamask.work.places import MEMORY, Place
+from datamask.places import MEMORY, Place
 
 
 def reverse_lists(

@@ -19,9 +19,9 @@ import torch
 from torch import Tensor
 
 from datamask.measured import Estimate
+from datamask.places import MEMORY, Place
 from datamask.polling import Poll as Poll
 from datamask.polling import no_poll as no_poll  # both belong to the contract
-from datamask.work.places import MEMORY, Place
 
 
 class SetFunction(abc.ABC):

@@ -14,7 +14,7 @@ from datamask.measured import Estimate
 from datamask.objectives import facility_kernels as kernels
 from datamask.objectives.contract import Poll, SetFunction, chunks, no_poll, sampled_random_value
 from datamask.objectives.estimate import ESTIMATE_ROWS, estimated
-from datamask.work.places import MEMORY, Place
+from datamask.places import MEMORY, Place
 
 COLUMNS_AT_ONCE = 8
 """List columns looked at together: after some 1/ratio of them a row has met its first selected neighbour."""

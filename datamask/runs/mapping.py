@@ -1,4 +1,4 @@
-"""Where the arrays of a run lie: in memory, or in mapped files (`datamask.work.places`)."""
+"""Where the arrays of a run lie: in memory, or in mapped files (`datamask.places`)."""
 
 from __future__ import annotations
 

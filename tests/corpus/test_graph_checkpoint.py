@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from datamask.corpus.graph_checkpoint import NeighborLists, graph_progress, stor
 from datamask.corpus.neighbors import build_neighbors, neighbors_for
 from datamask.corpus.pair_search import PairSearch
 from datamask.errors import Stopped
+from datamask.places import MEMORY, Place
 from datamask.work.context import Work
 from datamask.work.kept import Progress
 from tests.making.raw_cache import RawCache
@@ -102,9 +104,10 @@ def stopped_half_way(corpus, folder, total, count, asked, **options):
     return RawCache(folder).find(ENTRY, lambda content: content.arrays["done"])
 
 
+@pytest.mark.parametrize("mapped", [False, True])
 @pytest.mark.parametrize("search", ["exact", "approximate"])
-def test_a_stopped_build_goes_on_where_it_was(features, make_corpus, tasks_done, tmp_path, monkeypatch, search):
-    corpus = make_corpus(features)
+def test_a_stopped_build_goes_on_where_it_was(features, make_corpus, tasks_done, tmp_path, monkeypatch, search, mapped):
+    corpus = replace(make_corpus(features), place=Place(tmp_path / "maps") if mapped else MEMORY)
     # threads polled every 0.1 s would be done before the first poll
     whole = neighbors_for(corpus, 12, None, search=search)
     total, real, asked = tasks_done[0], exact_search.np.dot, threading.Event()

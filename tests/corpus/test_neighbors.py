@@ -2,6 +2,7 @@
 
 import threading
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -259,11 +260,10 @@ def test_a_half_built_graph_that_is_wrong_without_looking_so_is_built_again(tmp_
 
     def kept_elsewhere(self, serves):
         lists = real(self, serves)
-        if lists is not None:
-            lists.done[:] = True
-            lists.indices[:] = (np.arange(60)[:, None] + 1 + np.arange(9)) % 60
-            lists.similarities[:] = 0.5
-        return lists
+        if lists is None:
+            return None
+        indices = ((np.arange(60)[:, None] + 1 + np.arange(9)) % 60).astype(np.int32)
+        return replace(lists, indices=indices, similarities=np.full((60, 9), 0.5, np.float32), done=np.array([True]))
 
     RawCache(tmp_path).keep(
         graph_checkpoint.stored_lists(corpus.fingerprint, None).entry,

@@ -26,7 +26,7 @@ def openings(monkeypatch):
             self.calls, self.go, self.inside, self.fail = 0, threading.Event(), threading.Event(), None
             self.fail_once = []
 
-        def open(self, config, work, *, row_limit, beside):
+        def open(self, config, work, *, row_limit, beside, into):
             self.calls += 1
             work.report(0.5, "half")
             self.inside.set()

@@ -43,6 +43,7 @@ def refused(**options) -> str:
 def test_options_that_do_not_go_together_are_refused_before_anything_is_read():
     assert "--address is of --engine ray" in refused(address="head:6379")
     assert "--engine must be 'local' or 'ray', got 'slurm'" in refused(engine="slurm")
+    assert "leave --engine out" in refused(objective="vendi", engine="ray")
     assert "--workers must be a whole number of at least 1, got 0" in refused(workers=0)
 
 

@@ -157,7 +157,7 @@ def test_what_is_not_solved_over_all_rows_says_why_and_runs_lead_to_the_rest(pag
     other = solved(store, run.config.corpus, objective="disf", estimator="top-quality")
     app = page("pages/export.py", corpus=opening.key, run=other.id)
     assert "Not available for this" in text_of(app) and not [one for one in app.button if one.key == "plan_whole"]
-    with pytest.raises(OptionError, match="token budget"):
+    with pytest.raises(OptionError, match="does not carry what this run asked"):
         budgeted = SelectionConfig.from_options(objective="pairwise", budget=1000)
         applying.over_all_rows(RunConfig(run.config.corpus, budgeted), store.root)
     assert whole_panel.sampled(opening.corpus)
@@ -257,7 +257,7 @@ def test_a_baseline_is_refused_and_the_plan_says_method_place_and_room(page, sam
         with pytest.raises(OptionError, match="by a rule of its own"):
             applying.over_all_rows(RunConfig(run.config.corpus, options), store.root)
     budgeted = SelectionConfig.from_options(objective="pairwise", budget=1000)
-    with pytest.raises(OptionError, match="export a recipe of this run") as refused:
+    with pytest.raises(OptionError, match="or export a recipe of this run") as refused:
         applying.over_all_rows(RunConfig(run.config.corpus, budgeted), store.root)
     assert "--scratch_dir" not in str(refused.value)
     learned = SelectionConfig.from_options(objective="pairwise", select_ratio=0.25, estimator="counterfactual")

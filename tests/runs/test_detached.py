@@ -130,18 +130,11 @@ def test_a_driver_that_is_killed_leaves_an_interrupted_run_that_ends_as_an_unbro
     assert broken.selection().equals(whole.selection())
 
 
-@pytest.mark.parametrize(
-    "words, refusal",
-    [
-        (["--quota", "source=web:0:0.5"], "facility alone obeys quotas"),
-        (["--features", "in.parquet"], "--features joins shards by id"),
-    ],
-)
-def test_what_does_not_go_with_all_rows_is_refused_before_there_is_a_run(here, capsys, words, refusal):
-    words = [*QUICK_WORDS, "--scratch-dir", "scratch", "--detach", *words]
+def test_an_engine_without_work_is_refused_before_there_is_a_run(here, capsys):
+    words = [*QUICK_WORDS, "--scratch-dir", "scratch", "--detach", "--engine", "ray", "--prune", "0.1"]
     assert run("select", "in.parquet", "--output", "out.parquet", *words) == 2
     streams = capsys.readouterr()
-    assert refusal in streams.err and not streams.out
+    assert "leave --engine out" in streams.err and not streams.out
     assert not RunStore("runs").list()
 
 

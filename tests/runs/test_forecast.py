@@ -11,7 +11,6 @@ import pytest
 
 from datamask import cli
 from datamask.config import CorpusConfig, RunConfig, SelectionConfig
-from datamask.errors import OptionError
 from datamask.runs.forecast import forecast, time_text
 from tests.making.derivable_runs import shard
 
@@ -48,7 +47,7 @@ def test_a_dry_run_says_what_the_run_takes_and_writes_nothing(corpus, capsys, mo
     assert [path.name for path in corpus.iterdir()] == ["rows.parquet"]
 
 
-def test_a_sample_a_budget_and_a_refusal(corpus, capsys):
+def test_a_sample_a_budget_and_mapped_arrays(corpus, capsys):
     assert told(capsys, "--objective", "pairwise", "--rows", "400").startswith(
         "80 of 400 rows (a sample of 1,500) of 8"
     )
@@ -57,8 +56,13 @@ def test_a_sample_a_budget_and_a_refusal(corpus, capsys):
     assert forecast(budget).sentence.startswith("As many rows as fill the budget, of 1,500 rows")
     pq.write_table(pq.read_table("rows.parquet").slice(0, 1), "one.parquet")
     assert forecast(replace(budget, corpus=CorpusConfig(("one.parquet",)))).rows == 1
-    with pytest.raises(OptionError, match="is not solved over all rows"):
-        forecast(RunConfig(config, SelectionConfig.from_options(objective="disf", scratch_dir="scratch")))
+    held, mapped = (
+        forecast(RunConfig(config, SelectionConfig.from_options(objective="facility", prune=0.1, scratch_dir=folder)))
+        for folder in (None, "scratch")
+    )
+    assert (held.all_rows, mapped.all_rows) == (False, True) and mapped.rows == 1_500
+    arrays = held.memory_bytes - mapped.memory_bytes
+    assert arrays == mapped.disk_bytes - held.disk_bytes > 1_500 * 8 * 8
 
 
 def test_texts_take_no_memory_of_a_run(corpus):

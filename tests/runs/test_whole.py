@@ -20,7 +20,6 @@ from datamask.cli import main
 from datamask.config import CorpusConfig, RunConfig, SelectionConfig
 from datamask.corpus import open_corpus
 from datamask.errors import InputError, OptionError, StoreError
-from datamask.options import Quota
 from datamask.out_of_core import scratch_writing, solvers
 from datamask.out_of_core.scratch import KINDS
 from datamask.out_of_core.whole_corpus import sample_rows
@@ -191,26 +190,6 @@ def test_the_command_line_does_it_and_its_words_repeat_it(folder, tmp_path, caps
     assert len(ids.read_text().splitlines()) == answer["selected"] + 1
 
 
-@pytest.mark.parametrize(
-    ("selection", "corpus", "sentence"),
-    [
-        ({"quotas": (Quota.parse("source=web:0.1:0.5"),)}, {}, "--quota: .*facility alone obeys quotas"),
-        ({"prune": 0.1}, {}, "--prune: pruning do"),
-        ({"collapse": "exact"}, {}, "--collapse looks for copies in memory"),
-        ({"objective": "disf"}, {}, "--objective disf by counterfactual is not solved over all rows"),
-        ({"objective": "vendi"}, {}, "--objective vendi by relaxed is not solved over all rows.*from a sample$"),
-        ({}, {"scores": ("x.parquet",)}, "--scores joins shards by id"),
-    ],
-)
-def test_what_does_not_hold_over_all_rows_is_refused_before_anything_is_read(
-    folder, tmp_path, selection, corpus, sentence
-):
-    run = _created(tmp_path, folder, corpus=corpus, **selection)
-    with pytest.raises(InputError, match=sentence):
-        execute(run)
-    assert not (tmp_path / "scratch").exists()
-
-
 def test_without_scratch_a_corpus_that_fits_is_solved_in_memory(folder, tmp_path, monkeypatch):
     config = _config(folder, tmp_path)
     config = replace(config, selection=replace(config.selection, scratch_dir=None, all_rows=True))
@@ -218,7 +197,7 @@ def test_without_scratch_a_corpus_that_fits_is_solved_in_memory(folder, tmp_path
     assert execute(run).to_dict()["n"] == SAMPLE and run.whole is None
     # one that does not fit asks for all of its rows
     monkeypatch.setattr("datamask.corpus.opening.default_row_limit", lambda *options, **more: N - 1)
-    monkeypatch.setattr("datamask.runs.whole.lies_in_memory", lambda folder: False)
+    monkeypatch.setattr("datamask.runs.mapping.lies_in_memory", lambda folder: False)
     run = RunStore(tmp_path / "runs").create(config)
     assert execute(run).to_dict()["n"] == N and run.whole is not None
     selection = replace(config.selection, all_rows=False)
@@ -461,7 +440,7 @@ def test_in_python_all_rows_are_asked_for_as_a_run(folder, tmp_path):
         "scratch_dir": str(tmp_path / "scratch"),
         "device": "cpu",
     }
-    with pytest.raises(OptionError, match="scratch_dir selects from all rows"):
+    with pytest.raises(OptionError, match="scratch_dir says where the arrays of a run lie"):
         select(corpus, **options)
     selection = select(corpus, **options, runs_dir=tmp_path / "runs")
     assert selection.summary["n"] == N and len(selection.mask) == SAMPLE

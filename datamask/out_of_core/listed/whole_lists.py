@@ -20,8 +20,8 @@ from datamask.files import read_bounded, replacing, write_text
 from datamask.learning.lists import Lists, bits_for, lowest, put_steps, scale_of
 from datamask.learning.medoids import count_listed, put_listed
 from datamask.out_of_core.cells import CellBlocks
+from datamask.places import take_room
 from datamask.work.context import UNWATCHED, Work
-from datamask.work.places import take_room
 
 ROWS_AT_ONCE = 1 << 15
 """Rows between two polls."""

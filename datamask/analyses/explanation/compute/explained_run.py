@@ -31,8 +31,6 @@ def explainer_of(run: Run, work: Work = UNWATCHED, *, pool: Pool | None = None) 
         settings, cpu = run.config.selection, torch.device("cpu")
         corpus = corpus_of(run, work.part(0.0, 0.5))
         pool = Pool.under(settings, corpus, cpu, run.path.parent / FOLDER, work.part(0.5, 0.8))
-            settings, corpus_of(run, work.part(0.0, 0.5)), cpu, run.path.parent / FOLDER, work.part(0.5, 0.8)
-        )
     recorded = run.facts().get("fingerprint")
     if recorded != pool.corpus.fingerprint:
         raise RunStateError(
