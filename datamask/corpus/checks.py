@@ -162,6 +162,7 @@ def compact(features: np.ndarray, keep: np.ndarray) -> np.ndarray:
         rows = features[block][keep[block]]
         features[done : done + len(rows)] = rows
         done += len(rows)
-    if features.flags.owndata:
-        features.resize((done, features.shape[1]), refcheck=False)
-    return features[:done]
+    if not features.flags.owndata:
+        return features[:done]
+    features.resize((done, features.shape[1]), refcheck=False)
+    return features
