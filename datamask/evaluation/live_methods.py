@@ -251,7 +251,7 @@ class LearnedMethod(LiveMethod):
         if not weights:
             return Solution(learned.mask, logits=estimator.logits(learned.state))
         reached = torch.zeros(problem.joint.n, device=learned.mask.device)
-        reached[problem.eligible] = learned.state.logits.float()
+        reached[problem.eligible] = learned.state.logits[: len(problem.eligible)].float()
         return Solution(learned.mask, logits=reached)
 
 

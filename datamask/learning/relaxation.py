@@ -7,8 +7,9 @@ Where every term has a concave function F of inclusion weights that equals f on 
 
 (the Frank-Wolfe gap; Jaggi 2013). The maximum is the sum of the S largest entries of g over the eligible rows (under
 the rules, where there are any). Where F is at most quadratic, the line search is exact and the gradient after a step is
-a mix of two known ones: a step costs one evaluation at the vertex. Else a share of the way is tried that most steps end
-at, and another where F's slope there says that it is far too short or too long: one evaluation more in ten steps.
+a mix of two known ones: a step costs one evaluation at the vertex. Else a share of the way is tried that follows from
+where the step before ended, and another where F's slope there says that it is far too short or too long: one evaluation
+more in ten steps.
 Under a token budget the maximum runs over fractional selections too (`datamask.learning.budget`), and is no smaller for
 that.
 """
@@ -26,8 +27,10 @@ from datamask.learning.problem import Problem
 from datamask.objectives.joint import Values
 from datamask.polling import Poll, no_poll
 
-FIRST_SHARE = 1.3
-"""Of the way that a step tries first, times the number of steps: what exact line searches end at once they are ten."""
+REACH = 1.3
+"""Of the way that the first step tries first: what exact line searches end at once they are ten, times the number of
+steps. Where fewer rows than dimensions are selected they end at a third of it; so a step tries what the last one found.
+"""
 
 FLAT, SEARCHED, TRIALS = 0.4, 1e-4, 20
 """A line search ends where the slope is below this share of the first one, where it has found the place to this share
@@ -41,12 +44,14 @@ up over them, stay within the second. By where they begin, swaps end up to a fif
 
 @dataclass(frozen=True)
 class Iterate:
-    """Inclusion weights p ``(n,)``, the gradient of F there ``(n,)`` and F(p), float64; the steps that led there."""
+    """Inclusion weights p ``(n,)``, the gradient of F there ``(n,)`` and F(p), float64; the steps that led there, and
+    the share of its way that the last one went, times their number."""
 
     weights: Tensor
     gradient: Tensor
     value: float
     steps: int = 0
+    reach: float = REACH
 
 
 def relaxable(problem: Problem, without: Sequence[str] = ()) -> bool:
@@ -135,9 +140,8 @@ def bounded(
 
 def _searched(problem: Problem, iterate: Iterate, vertex: Tensor, gap: float, poll: Poll) -> Iterate:
     """A point between an iterate and a vertex where F is nearly as high as anywhere between them."""
-    way, share = vertex - iterate.weights, min(1.0, FIRST_SHARE / (iterate.steps + 1))
-    low, rising = 0.0, gap  # the best share lies between these two, where the slopes are these
-    high, falling = 1.0, math.nan
+    way, share = vertex - iterate.weights, min(1.0, iterate.reach / (iterate.steps + 1))
+    low, high, falling = 0.0, 1.0, math.nan  # the best share lies between two; F's slope at the upper one, once known
     for _ in range(TRIALS):
         weights = iterate.weights + share * way
         value, gradient = concave(problem, weights, poll, wide=False)
@@ -146,14 +150,16 @@ def _searched(problem: Problem, iterate: Iterate, vertex: Tensor, gap: float, po
         if enough or high - low <= SEARCHED or (share == 1.0 and slope > 0):
             break
         if slope > 0:
-            low, rising = share, slope
+            low = share
         else:
             high, falling = share, slope
         if math.isnan(falling):  # too short still: as far as the slope's fall so far says
             share = min(1.0, share * max(2.0, gap / max(gap - slope, SEARCHED * gap)))
+        elif low > 0:  # at a selection of few rows F's slope has no end: a straight line between slopes would crawl
+            share = math.sqrt(low * high)
         else:
-            share = low + (high - low) * rising / (rising - falling)
-    return Iterate(weights, gradient, value, iterate.steps + 1)
+            share = high * min(gap / (gap - falling), 1.0 if value > iterate.value else 0.25)
+    return Iterate(weights, gradient, value, iterate.steps + 1, share * (iterate.steps + 1))
 
 
 def mixed(iterate: Iterate, vertex: Tensor, gap: float, value: float, gradient: Tensor) -> Iterate:

@@ -1,7 +1,8 @@
 """What a step of `relaxed` is, for each way there is to solve a problem without masks.
 
 NewtonSteps       pair-wise similarity: Newton steps on the dual; logits keep y, mu and tau, ``(d + 2,)``
-FrankWolfeSteps   concave terms: Frank-Wolfe on inclusion weights, which logits keep, ``(m,)``
+FrankWolfeSteps   concave terms: Frank-Wolfe on inclusion weights, which logits keep, with how far a step reached,
+                  ``(m + 1,)``
 DirectSteps       facility location: one step, the whole solution; its relaxation is a linear programme whose dual
                   `datamask.learning.bounds` solves; greedy, swaps and annealing end within a fraction of a percent of
                   it
@@ -22,7 +23,7 @@ from datamask.learning.inclusion_weights import adding_to, over_all
 from datamask.learning.loop import Estimator
 from datamask.learning.newton import TOLERANCE, DualPoint, PairwiseDual
 from datamask.learning.problem import Problem
-from datamask.learning.relaxation import Iterate, advance, begin, even_weights, further_starts, rounded
+from datamask.learning.relaxation import REACH, Iterate, advance, begin, even_weights, further_starts, rounded
 from datamask.learning.rules import Rules
 from datamask.learning.state import State, StepRecord, check_finite, check_state
 from datamask.learning.trace import Trace, no_trace
@@ -189,7 +190,7 @@ class FrankWolfeSteps(RelaxedSteps):
     _reached: tuple[int, Iterate] | None = None
 
     def init(self) -> State:
-        cold = State(even_weights(self.problem), 0)
+        cold = State(_reaching(even_weights(self.problem), REACH), 0)
         if self.start is None:
             return cold
         best = self.start.subset(self.problem)
@@ -197,24 +198,30 @@ class FrankWolfeSteps(RelaxedSteps):
         if not self.warm:
             return cold
         weights, step = self.start.inclusion(self.problem)[self.problem.eligible], first_step(self.total_steps)
-        return State(weights, step, subset=best, best=best, best_joint=self.problem.joint.evaluate(best).joint)
+        return State(
+            _reaching(weights, REACH), step, subset=best, best=best, best_joint=self.problem.joint.evaluate(best).joint
+        )
 
     def check(self, state: State) -> None:
-        self.check_shape(state, len(self.problem.eligible), self.total_steps)
-        _check_weights(state.logits)
+        self.check_shape(state, len(self.problem.eligible) + 1, self.total_steps)
+        _check_weights(state.logits[:-1])
+        if not float(state.logits[-1]) > 0:
+            raise ValueError(
+                f"how far steps reach, the last of the logits, must be above 0, got {float(state.logits[-1])}"
+            )
 
     def step(self, state: State, poll: Poll = no_poll, trace: Trace = no_trace) -> tuple[State, StepRecord]:
         if self._reached is not None and self._reached[0] == state.step:
             iterate = self._reached[1]
         else:
             weights = torch.zeros(self.problem.joint.n, dtype=torch.float64, device=self.device)
-            weights[self.problem.eligible] = state.logits
-            iterate = replace(begin(self.problem, weights, poll), steps=state.step)
+            weights[self.problem.eligible] = state.logits[:-1]
+            iterate = replace(begin(self.problem, weights, poll), steps=state.step, reach=float(state.logits[-1]))
             self._reached = (state.step, iterate)
         iterate_after, gap = advance(self.problem, iterate, poll)
         mask, values = rounded(self.problem, iterate, poll, by_gradient=state.step < FIRST_STEPS)
         self._reached = (state.step + 1, iterate_after)
-        weights, solved = iterate_after.weights[self.problem.eligible], gap <= CLOSED
+        weights, solved = _reaching(iterate_after.weights[self.problem.eligible], iterate_after.reach), gap <= CLOSED
         after, record = self.stepped(state, weights, mask, values, solved, iterate.value + max(gap, 0.0))
         idle = state.quiet + 1 if values.joint <= state.best_joint + PROGRESS else 0
         return replace(after, quiet=IDLE_STEPS + 1 if solved else idle), record
@@ -225,7 +232,7 @@ class FrankWolfeSteps(RelaxedSteps):
         return super().finished(replace(state, quiet=int(state.quiet > IDLE_STEPS)))
 
     def result(self, state: State, poll: Poll = no_poll, trace: Trace = no_trace) -> Tensor:
-        problem, weights, best = self.problem, state.logits, super().result(state, poll, trace)
+        problem, weights, best = self.problem, state.logits[:-1], super().result(state, poll, trace)
         if self.config.polish == "none" or problem.features is None:
             return best
         others, generator = [], torch.Generator().manual_seed(0)
@@ -237,7 +244,7 @@ class FrankWolfeSteps(RelaxedSteps):
 
     def inclusion(self, state: State, poll: Poll = no_poll) -> Tensor | None:
         """Under a budget the tokens of the weights fill it, as a selection's do: up to the longest row less."""
-        problem, weights = self.problem, state.logits.clamp(0.0, 1.0)
+        problem, weights = self.problem, state.logits[:-1].clamp(0.0, 1.0)
         if problem.rules is not None:
             return over_all(problem, _kept_sums(problem.rules, weights, problem.size))
         # what fills a budget stays below it by what its last row would have been too much
@@ -310,6 +317,10 @@ def _check_weights(weights: Tensor) -> None:
     """
     if not bool(((weights >= -CLOSED) & (weights <= 1 + CLOSED)).all()):
         raise ValueError("inclusion weights must be from 0 to 1, and some are not")
+
+
+def _reaching(weights: Tensor, reach: float) -> Tensor:
+    return torch.cat([weights, weights.new_tensor([reach])])
 
 
 def _packed(point: DualPoint) -> Tensor:

@@ -106,7 +106,7 @@ def stored_end(run: Run, n: int, dim: int) -> dict[str, np.ndarray]:
         end["logits"] = logits
     elif state is not None and len(state) == dim + 2:
         end["y"] = state[:-2]  # beside the smoothing and the threshold (`datamask.learning.relaxed`)
-    elif state is not None and len(state) == int(could.sum()):
+    elif state is not None and len(state) == int(could.sum()) + 1:
         end["weights"] = np.zeros(n)
-        end["weights"][could] = state
+        end["weights"][could] = state[:-1]  # beside how far steps reached
     return end
