@@ -22,8 +22,7 @@ from datamask.learning.batch_swaps import batch_swaps
 from datamask.learning.block_swaps import BLOCK, LEAST_GAIN, PASSES, best_swaps
 from datamask.learning.problem import Problem
 from datamask.learning.trace import Trace, TracePoint, no_trace
-from datamask.objectives.contract import chunks
-from datamask.objectives.disf import ELEMENTS_AT_ONCE, FLAT_VARIANCE, DiSF
+from datamask.objectives.disf import Correlations, DiSF, FewCorrelations
 from datamask.objectives.disf_fixed import DiSFFixed
 from datamask.objectives.joint import Joint
 from datamask.polling import Poll, no_poll
@@ -42,48 +41,47 @@ class Moments:
     """First and second moments of a selection of S rows, which follow its swaps.
 
     Attributes:
-        correlation: off-diagonal correlations on U, ``(d, d)``. mean, scale: of U, ``(d,)``; scale 0 where it is flat.
+        correlations: of the dimensions on U.
     """
 
     def __init__(self, function: DiSF, mask: Tensor, poll: Poll = no_poll) -> None:
-        self.y, d = function.y, function.d
-        members = function.members(mask)
-        self.size = len(members)
-        self.first, self.second = (torch.zeros(shape, device=function.device) for shape in ((d,), (d, d)))
-        for part in chunks(self.size, ELEMENTS_AT_ONCE // (4 * d)):
-            poll()
-            y = self.y[members[part]]
-            self.first += y.sum(0)
-            self.second += y.T @ y
-        self._standardise()
+        self._y, self._members = function.y, function.members(mask)
+        few = function.few(len(self._members))
+        self._sums = None if few else function.sums(self._members, torch.float32, poll)
+        self._correlate()
 
-    def _standardise(self) -> None:
-        self.mean = self.first / self.size
-        covariance = torch.addr(self.second / self.size, self.mean, self.mean, alpha=-1.0)
-        variance = covariance.diagonal()
-        self.scale = torch.where(variance > FLAT_VARIANCE, variance.clamp_min(FLAT_VARIANCE).rsqrt(), 0.0)
-        self.correlation = (covariance * self.scale[:, None]).mul_(self.scale).fill_diagonal_(0.0)
+    def _correlate(self) -> None:
+        members, sums = self._members, self._sums
+        self.correlations: Correlations = (
+            FewCorrelations(self._y[members]) if sums is None else Correlations(*sums, len(members))
+        )
 
     @property
     def total(self) -> float:
         """``||A||^2``."""
-        return float(self.correlation.square().sum()) * self.size**2
+        return float(self._off_sums().sum()) * self.correlations.size**2
+
+    def _off_sums(self) -> Tensor:
+        return self.correlations.sums() - self.correlations.own.square()
 
     def block(self, rows: Tensor) -> tuple[Tensor, Tensor]:
         """Crowding ``(b,)`` and kernel ``(b, b)`` of rows ``(b,)``.
 
         ``||A||^2`` grows by crowding and own kernel where a row comes in, falls by their difference where it leaves.
         """
-        z = (self.y[rows] - self.mean) * self.scale
-        crowding = ((z @ self.correlation) * z).sum(1) - z.square() @ self.correlation.square().sum(1)
-        return 2.0 * self.size * crowding, DiSFFixed.kernel(z, z)
+        known = self.correlations
+        z = (self._y[rows] - known.mean) * known.scale
+        crowding = (known.times(z) * z).sum(1) - z.square() @ (known.own + self._off_sums())
+        return 2.0 * known.size * crowding, DiSFFixed.kernel(z, z)
 
     def swap(self, leaving: Tensor, coming: Tensor) -> None:
         """Take these members ``(k,)`` out and those ``(k,)`` in."""
-        out, into = self.y[leaving], self.y[coming]
-        self.first += into.sum(0) - out.sum(0)
-        self.second += into.T @ into - out.T @ out
-        self._standardise()
+        self._members = torch.cat([self._members[~torch.isin(self._members, leaving)], coming])
+        if self._sums is not None:
+            out, into = self._y[leaving], self._y[coming]
+            self._sums[0].add_(into.sum(0) - out.sum(0))
+            self._sums[1].add_(into.T @ into - out.T @ out)
+        self._correlate()
 
 
 def polish_on_own_scale(problem: Problem, mask: Tensor, poll: Poll = no_poll, trace: Trace = no_trace) -> Tensor:

@@ -23,10 +23,12 @@ from tests.learning.test_certificates import make, mask_of
 from tests.learning.test_rules import random_rules
 
 
-def test_prices_are_what_swaps_change():
+@pytest.mark.parametrize("d", [8, 2400])
+def test_prices_are_what_swaps_change(d):
     """Against the exact value of DiSF in float64, one swap after another, at 600 members."""
     rng = np.random.default_rng(3)
-    function = DiSF.bind(torch.from_numpy(rng.normal(size=(2000, 8)) @ rng.normal(size=(8, 8))).float())
+    features = rng.normal(size=(2000, 8)) @ rng.normal(size=(8, d)) + 0.1 * rng.normal(size=(2000, d))
+    function = DiSF.bind(torch.from_numpy(features).float())
     mask = mask_of(rng.choice(2000, 600, replace=False), 2000)
     moments, unit = Moments(function, mask), 600**2 * function.pairs
     assert moments.total == pytest.approx(-function.value(mask) * unit, rel=1e-4)

@@ -73,6 +73,25 @@ def test_small_subsets_use_exact_differences(rng):
     assert torch.allclose(function.marginals(mask[None]).double(), function.gains(mask), rtol=1e-3, atol=1e-7)
 
 
+def test_few_members_rows_tell_what_their_correlations_do(rng):
+    n, d, size = 120, 400, 60
+    features = rng.normal(size=(n, d)) * np.arange(1, d + 1) ** -0.6
+    features[:, 7] = 0.1  # dead
+    function = DiSF.bind(torch.from_numpy(unit(features @ np.linalg.qr(rng.normal(size=(d, d)))[0])).float())
+    mask = torch.from_numpy(rng.permutation(n) < size)
+    rows, e = function.y[mask].double(), torch.from_numpy(rng.normal(size=(3, d)))
+    exact, few = disf.Correlations(rows.sum(0), rows.T @ rows, size), disf.FewCorrelations(rows)
+    sums = exact.sums()
+    assert torch.allclose(few.own, exact.own) and torch.allclose(few.sums(), sums) and function.few(size)
+    assert torch.allclose(few.times(e), exact.times(e)) and torch.allclose(few.scale, exact.scale)
+    assert torch.allclose(few.squared(e + 2.0, sums), exact.squared(e + 2.0, sums), rtol=0.02)
+    # what steps take for exact differences ranks rows as those do
+    steps, gains = function.marginals(mask[None]).double(), function.gains(mask)
+    for part in (mask, ~mask):
+        assert np.corrcoef(steps[part], gains[part])[0, 1] > 0.9999
+    assert function.values(mask[None])[0] == pytest.approx(function.value(mask), rel=1e-5)
+
+
 def test_one_and_two_members_are_finite():
     function = DiSF.bind(torch.randn(12, 3, generator=torch.Generator().manual_seed(0)))
     for size in (1, 2):
