@@ -23,14 +23,14 @@ from tests.learning.test_certificates import make, mask_of
 from tests.learning.test_rules import random_rules
 
 
-@pytest.mark.parametrize("d", [8, 2400])
-def test_prices_are_what_swaps_change(d):
-    """Against the exact value of DiSF in float64, one swap after another, at 600 members."""
+@pytest.mark.parametrize(("d", "size"), [(8, 600), (800, 200)])
+def test_prices_are_what_swaps_change(d, size):
+    """Against the exact value of DiSF in float64, one swap after another, at hundreds of members."""
     rng = np.random.default_rng(3)
-    features = rng.normal(size=(2000, 8)) @ rng.normal(size=(8, d)) + 0.1 * rng.normal(size=(2000, d))
+    features = rng.normal(size=(1000, 8)) @ rng.normal(size=(8, d)) + d / 400 * rng.normal(size=(1000, d))
     function = DiSF.bind(torch.from_numpy(features).float())
-    mask = mask_of(rng.choice(2000, 600, replace=False), 2000)
-    moments, unit = Moments(function, mask), 600**2 * function.pairs
+    mask = mask_of(rng.choice(1000, size, replace=False), 1000)
+    moments, unit = Moments(function, mask), size**2 * function.pairs
     assert moments.total == pytest.approx(-function.value(mask) * unit, rel=1e-4)
     rows = torch.cat([mask.nonzero()[:40, 0], (~mask).nonzero()[:40, 0]])
     crowding, kernel = moments.block(rows)
@@ -42,7 +42,7 @@ def test_prices_are_what_swaps_change(d):
         trial[rows[j]], trial[rows[i]] = False, True
         true.append((function.value(mask) - function.value(trial)) * unit)
     slope = np.polyfit(true, priced, 1)[0]
-    assert np.corrcoef(priced, true)[0, 1] > 0.999 and slope == pytest.approx(1.0, abs=0.02)
+    assert np.corrcoef(priced, true)[0, 1] > 1 - 0.6 / size and slope == pytest.approx(1.0, abs=12 / size)
     leaving, coming = rows[:40], rows[40:]
     moments.swap(leaving, coming)
     mask[leaving], mask[coming] = False, True
