@@ -17,8 +17,9 @@ FIRST_ORDER_FROM = 40
 """First-order marginals are good for S from so many d on (correlation with exact swaps 0.9999 at S = 50 d); below, the
 exact add / remove differences stand in at twice the cost."""
 
-FEW = 4
-"""With d so many times the members, steps and swaps know correlations by the members' rows, without ``(d, d)``."""
+FEW, WIDE = 4, 512
+"""With d so many times the members and above that, steps and swaps know correlations by the members' rows: ``(d, d)``
+takes longer there, and is not worth what exact differences bring."""
 
 ELEMENTS_AT_ONCE = 24_000_000
 """Features gathered per chunk, some 100 MB: the bound on memory whatever G and S."""
@@ -143,11 +144,11 @@ class DiSF(SetFunction):
 
     def values(self, masks: Tensor, poll: Poll = no_poll) -> Tensor:
         size = int(masks[0].sum())
-        if size < self.d:
+        if self.few(size):
             return torch.tensor([self._few_value(mask, torch.float32, poll) for mask in masks], device=self.device)
         members = self.members(masks).view(len(masks), size)
         out = torch.empty(len(masks), device=self.device)
-        for part in chunks(len(masks), ELEMENTS_AT_ONCE // (4 * self.d * size)):
+        for part in chunks(len(masks), ELEMENTS_AT_ONCE // (4 * self.d * max(size, self.d))):
             poll()
             y = self.y[members[part]]  # (g, S, d)
             mean = y.mean(1)
@@ -181,7 +182,7 @@ class DiSF(SetFunction):
 
     def few(self, size: int) -> bool:
         """Whether so many members' correlations are known by their rows to steps and swaps."""
-        return FEW * size <= self.d
+        return self.d > WIDE and FEW * size <= self.d
 
     def sums(self, members: Tensor, dtype: torch.dtype, poll: Poll = no_poll) -> tuple[Tensor, Tensor]:
         """Of the members' rows ``(d,)`` and of their products ``(d, d)``."""

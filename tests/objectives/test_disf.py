@@ -74,7 +74,7 @@ def test_small_subsets_use_exact_differences(rng):
 
 
 def test_few_members_rows_tell_what_their_correlations_do(rng):
-    n, d, size = 120, 400, 60
+    n, d, size = 120, 600, 60
     features = rng.normal(size=(n, d)) * np.arange(1, d + 1) ** -0.6
     features[:, 7] = 0.1  # dead
     function = DiSF.bind(torch.from_numpy(unit(features @ np.linalg.qr(rng.normal(size=(d, d)))[0])).float())
