@@ -160,11 +160,12 @@ def compare_trees(
     return {"base": commit(base), "cpu_seconds_here_over_base": ratios, "turns": turns}
 
 
-def timed(corpus: Path, root: Path, threads: str, words: Sequence[str]) -> dict[str, Any]:
+def timed(corpus: Path, root: Path, threads: str, words: Sequence[str], limit: int | None = None) -> dict[str, Any]:
     """One selection by the tree at `root`: CPU and wall seconds of the command, and the values of its selection.
 
     Args:
-        threads: a number of threads, or ``all``. words: of the selection.
+        threads: a number of threads, or ``all``. words: of the selection. limit: CPU seconds after which it is ended,
+            and ``not_after`` is all there is to say.
     """
     environment = {name: value for name, value in os.environ.items() if name not in ("OMP_NUM_THREADS", "PYTHONPATH")}
     if threads != "all":
@@ -178,9 +179,12 @@ def timed(corpus: Path, root: Path, threads: str, words: Sequence[str]) -> dict[
             env=environment,
             capture_output=True,
             text=True,
-            check=True,
+            check=limit is None,
+            preexec_fn=limit and (lambda: resource.setrlimit(resource.RLIMIT_CPU, (limit, limit))),
         )
         wall, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
+    if done.returncode:
+        return {"not_after": limit, "ending": done.returncode, "last_words": done.stderr[-200:]}
     summary: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     names = ("quality", "diversity", "joint", "calibrated", "anchors", "upper_bound", "gap", "steps")
