@@ -65,13 +65,16 @@ def test_every_step_is_told_and_then_the_end(name):
         assert len(watch.states) == STEPS[name] == estimator.total_steps
 
 
-@pytest.mark.parametrize("name", ["counterfactual", "reinforce"])
-def test_a_stop_hands_over_the_last_whole_state_and_going_on_ends_as_if_unbroken(name):
+@pytest.mark.parametrize(
+    ("name", "objective"), [("counterfactual", "pairwise"), ("reinforce", "pairwise"), ("relaxed", "vendi")]
+)
+def test_a_stop_hands_over_the_last_whole_state_and_going_on_ends_as_if_unbroken(name, objective):
     watch = Noting(steps=3)
     with pytest.raises(Stopped):
-        learn(made(name), poll=watch.poll, watch=watch)
+        learn(made(name, objective), poll=watch.poll, watch=watch)
     assert watch.kept is watch.states[-1] and watch.kept.step == 3 and watch.ending is None
-    assert torch.equal(learn(made(name), watch.kept).mask, learn(made(name)).mask)
+    after, whole = learn(made(name, objective), watch.kept), learn(made(name, objective))
+    assert torch.equal(after.state.logits, whole.state.logits) and torch.equal(after.mask, whole.mask)
 
 
 def test_the_share_rises_to_one_in_words():
