@@ -31,6 +31,7 @@ from tests.making.runs import finish_run, write_shard
 LONG, REGIONS = 240_000, 12
 VIEWS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("", ".map[data-drawn='1']", ("Under- and over-represented",)),
+    ("?sample=doc-0003", "[data-testid='stHtml'] .why", ()),
     ("data", ".js-plotly-plot .main-svg .trace", ()),
     ("runs", "[data-testid='stVegaLiteChart'] .marks", ()),
     ("frontier", ".js-plotly-plot .main-svg .trace", ()),

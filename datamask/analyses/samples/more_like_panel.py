@@ -87,8 +87,10 @@ def offer(view: Linked, ground: Ground) -> None:
             on_change=lambda: views.change(like=f"{st.session_state[LEAST]:.2f} {source}"),
         )
         return
-    source = f"region {now.region}" if now.region else f"row {now.sample}" if now.sample else ""
-    if source and len(rows_of(view.corpus, ground, source)):
+    lasso, source = view.filters.of("region"), f"row {now.sample}" if now.sample else ""
+    if now.region:  # one on another projection is no condition here
+        source = f"region {now.region}" if lasso is not None and view.meeting(lasso).any() else ""
+    if source:
         st.button(
             "More like these" if now.region else "More like this",
             key="more_like",
