@@ -21,19 +21,29 @@ if TYPE_CHECKING:
 
     from datamask.corpus.corpus import Corpus
 
+SLACK = 1e-12
+"""Of a token budget: so much is the rounding of sums."""
+
 NO_VALUE = "(none)"
 """What rows without a value are called among the values of a column."""
 
 Groups = tuple[np.ndarray, np.ndarray, np.ndarray, tuple[str, ...]]
-"""Group of every row int64 ``(n,)`` from 0, least and most members per group int64 ``(C,)``, and their names."""
+"""Group of every row int64 ``(n,)`` from 0, least and most of each group ``(C,)``, and their names. What is counted is
+members, int64, or under a token budget their tokens, float64."""
 
 
 def quota_bounds(low: float, high: float, size: int) -> tuple[int, int]:
-    """Counts for a quota given in shares of the selection: ``ceil(low S)`` and ``floor(high S)``, rounding forgiven."""
-    return math.ceil(low * size - 1e-9), math.floor(high * size + 1e-9)
+    """Counts for a quota given in shares of the selection: ``ceil(low S)`` and ``floor(high S)``, rounding forgiven.
+
+    Where no whole number lies between the two, as for a fixed share, the numbers on both sides of them.
+    """
+    least, most = math.ceil(low * size - 1e-9), math.floor(high * size + 1e-9)
+    return min(least, most), max(least, most)
 
 
-def quota_groups(quotas: Sequence[Quota], corpus: Corpus, size: int, given: np.ndarray) -> Groups:
+def quota_groups(
+    quotas: Sequence[Quota], corpus: Corpus, size: float, given: np.ndarray, lengths: np.ndarray | None = None
+) -> Groups:
     """The groups of quotas; rows of values without one form the first, free group.
 
     Quotas are shares of the new rows: those a group is given already are added to both its counts. A value is named as
@@ -41,6 +51,7 @@ def quota_groups(quotas: Sequence[Quota], corpus: Corpus, size: int, given: np.n
 
     Args:
         quotas: on one column of the corpus's metadata. size: the given rows among them. given: bool ``(n,)``.
+        lengths: tokens of each row, float64 ``(n,)``; then they are what is counted, in `size` too.
 
     Raises:
         OptionError: there is no such column.
@@ -53,7 +64,7 @@ def quota_groups(quotas: Sequence[Quota], corpus: Corpus, size: int, given: np.n
             others = ", ".join([*names, *corpus.provenance.unread])
             raise OptionError(f"--quota: the corpus has no column {column!r}; it has {others or 'no metadata columns'}")
         group = quota_labels(quotas, corpus.metadata[column])
-    return group, *quota_limits(quotas, group, size, given)
+    return group, *quota_limits(quotas, group, size, given, lengths)
 
 
 def quota_labels(quotas: Sequence[Quota], column: pa.Array | pa.ChunkedArray) -> np.ndarray:
@@ -72,17 +83,72 @@ def quota_labels(quotas: Sequence[Quota], column: pa.Array | pa.ChunkedArray) ->
 
 
 def quota_limits(
-    quotas: Sequence[Quota], group: np.ndarray, size: int, given: np.ndarray
+    quotas: Sequence[Quota], group: np.ndarray, size: float, given: np.ndarray, lengths: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray, tuple[str, ...]]:
-    """The least and most members of each group, and their names, by the groups of all rows; see `quota_groups`."""
-    low, high, names = [0], [size], ["the rest"]
-    already = np.bincount(group[given], minlength=len(quotas) + 1)
-    for number, quota in enumerate(quotas, 1):
-        names.append(f"{quota.column}={quota.value}")
-        least, most = quota_bounds(quota.low, quota.high, size - int(given.sum()))
-        low.append(least + int(already[number]))
-        high.append(most + int(already[number]))
-    return np.array(low), np.array(high), tuple(names)
+    """The least and most of each group, and their names, by the groups of all rows; see `quota_groups`."""
+    already = np.bincount(group[given], None if lengths is None else lengths[given], len(quotas) + 1)
+    new = size - already.sum()
+    shares = [
+        (quota.low * new, quota.high * new) if lengths is not None else quota_bounds(quota.low, quota.high, int(new))
+        for quota in quotas
+    ]
+    low, high = np.array([(0 * size, size), *shares]).T
+    low[1:] += already[1:]
+    high[1:] += already[1:]
+    return low, high, ("the rest", *(f"{quota.column}={quota.value}" for quota in quotas))
+
+
+def check_tokens(groups: Groups, lengths: np.ndarray, pinned: np.ndarray, given: np.ndarray, size: float) -> None:
+    """Raise the reason why no selection can spend a token budget so that each group has its share.
+
+    Args:
+        groups, pinned, given: as of `check_rules`. lengths: float64, tokens of the same rows. size: tokens, those of
+            the given rows among them.
+
+    Raises:
+        OptionError: a group has too few tokens, its pins have too many, and so on.
+    """
+    group, low, high, names = groups
+
+    def tokens(rows: np.ndarray) -> np.ndarray:
+        return np.bincount(group[rows], lengths[rows], len(names))
+
+    had = tokens(given)
+    lows, highs = np.maximum(low - had, 0.0), high - had
+    there, fixed, size = tokens(np.ones(len(group), bool)) - had, tokens(pinned) - had, size - float(had.sum())
+    slack = SLACK * size
+    for name, least, most, has, pins in zip(names, lows, highs, there, fixed):
+        if least > has + slack:
+            raise OptionError(
+                f"--quota: {name} must have at least {least:,.0f} of the {size:,.0f} tokens, but {has:,.0f} may be "
+                "selected"
+            )
+        if pins > most + slack:
+            raise OptionError(
+                f"--quota: {name} may have at most {most:,.0f} of the {size:,.0f} tokens, but {pins:,.0f} are pinned"
+            )
+    least, most = float(np.maximum(lows, fixed).sum()), float(np.minimum(highs, there).sum())
+    if not least - slack <= size <= most + slack:
+        raise OptionError(
+            f"--quota and --pin allow from {least:,.0f} to {most:,.0f} tokens together, but {size:,.0f} are to be "
+            "selected; loosen a quota or change --budget"
+        )
+
+
+def binding(groups: Groups, selected: np.ndarray, free: np.ndarray, lengths: np.ndarray | None = None) -> np.ndarray:
+    """Which groups a selection gives as little or as much as it may, bool ``(C,)``; of tokens to within one row.
+
+    Args:
+        selected, free: bool ``(m,)``, the rows that are in, and those that may be in or out.
+        lengths: tokens of each row, where they are what is counted.
+    """
+    group, low, high, names = groups
+    held = np.bincount(group[selected], None if lengths is None else lengths[selected], len(names))
+    if lengths is None:
+        return (held == low) | (held == high)
+    row = np.zeros(len(names))
+    np.maximum.at(row, group[free], lengths[free])
+    return ((held < low + row) & (low > 0)) | (held > high - row)
 
 
 def check_rules(groups: Groups, pinned: np.ndarray, given: np.ndarray, size: int) -> None:
@@ -109,8 +175,6 @@ def check_rules(groups: Groups, pinned: np.ndarray, given: np.ndarray, size: int
             raise OptionError(f"--quota: {name} must have at least {low:,} rows, but {has:,} may be selected")
         if fixed > high:
             raise OptionError(f"--quota: {name} may have at most {high:,} rows, but {fixed:,} are pinned")
-        if low > high:
-            raise OptionError(f"--quota: {name} must have at least {low:,} and at most {high:,} rows")
     least = int(np.maximum(lows, fixed_counts).sum())
     most = int(np.minimum(highs, there).sum())
     if not least <= size <= most:

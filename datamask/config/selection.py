@@ -125,11 +125,6 @@ class SelectionConfig(SelectionOptions):
 
     def _check_together(self, entry: catalogue.EstimatorEntry) -> None:
         """Refuse options each of which would do alone."""
-        if self.budget is not None and self.quotas:
-            raise OptionError(
-                "--quota is a share of the rows, and --budget leaves their number open; use --pin "
-                "and --ban with a budget, or --select_ratio with quotas"
-            )
         if self.address is not None and self.engine == "local":
             raise OptionError("--address is of --engine ray; local processes need none")
         if not entry.selects_by(self.objective):

@@ -108,7 +108,7 @@ def pose(pool: Pool, config: SelectionConfig, poll: Poll = no_poll, begun: Ancho
     eligible = _eligible(pool, config, size, pinned | given, banned, duplicates.kept)
     rules = budget = tokens = None
     if config.budget is not None:
-        eligible, budget = _budgeted(pool, config.budget, eligible, pinned | given, given)
+        eligible, budget = _budgeted(pool, config, config.budget, eligible, pinned | given, given)
         tokens = budget.most
     elif config.ruled:
         rules = _rules(pool, config, size, pinned | given, given, eligible.cpu().numpy())
@@ -218,7 +218,7 @@ def _rules(
 
 
 def _budgeted(
-    pool: Pool, tokens: float, eligible: Tensor, pinned: np.ndarray, given: np.ndarray
+    pool: Pool, config: SelectionConfig, tokens: float, eligible: Tensor, pinned: np.ndarray, given: np.ndarray
 ) -> tuple[Tensor, Budget]:
     """The budget of these tokens and the given ones, and the eligible rows that fit into it at all."""
     lengths, rows = pool.token_lengths, eligible.cpu().numpy()
@@ -228,11 +228,9 @@ def _budgeted(
             f"{pool.corpus.provenance.columns['length']!r}, such as {pool.corpus.ids[int(empty[0])]}; "
             "--ban them, or use --select_ratio"
         )
-    given_tokens = float(lengths[given].sum())
-    most = tokens + given_tokens
-    rows = rows[pinned[rows] | (lengths[rows] <= most - lengths[pinned].sum())]
-    budget = Budget(lengths[rows], most, pinned[rows], given_tokens)
-    budget.check()
+    most = tokens + float(lengths[given].sum())
+    groups = quota_groups(config.quotas, pool.corpus, most, given, lengths) if config.quotas else None
+    rows, budget = Budget.within(tokens, lengths, rows, pinned, given, groups)
     return torch.from_numpy(rows).to(pool.device), budget
 
 

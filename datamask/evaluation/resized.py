@@ -17,7 +17,7 @@ from datamask.errors import OptionError
 from datamask.evaluation.problems import PosedProblem
 from datamask.learning.problem import Problem
 from datamask.polling import Poll, no_poll
-from datamask.quotas import quota_limits
+from datamask.quotas import check_tokens, quota_limits
 
 
 def resized(
@@ -57,6 +57,11 @@ def _with_amount(posed: PosedProblem, other: SelectionConfig) -> Problem:
     if problem.budget is not None and other.budget is not None:
         budget = replace(problem.budget, most=other.budget + problem.budget.given)
         budget.check()
+        if budget.quotas is not None:
+            group, given = budget.quotas[0], posed.given[problem.eligible.cpu().numpy()]
+            quotas = group, *quota_limits(other.quotas, group, budget.most, given, budget.lengths)
+            check_tokens(quotas, budget.lengths, budget.pinned, given, budget.most)
+            budget = replace(budget, quotas=quotas)
         return replace(problem, budget=budget)
     size, rules = other.size(problem.joint.n) + int(posed.given.sum()), problem.rules
     if size > len(problem.eligible):

@@ -48,7 +48,7 @@ LEAST_GAIN = 1e-6
 def polish_by_blocks(problem: Problem, mask: Tensor, poll: Poll = no_poll, trace: Trace = no_trace) -> Tensor:
     """`block_swaps`, then swaps across quota groups; bool ``(n,)``, never worse in exact joint value."""
     better = block_swaps(problem, mask, poll, trace)
-    if problem.rules is not None and len(problem.rules.low) > 1:
+    if problem.grouped:
         better = batch_swaps(problem, better, poll, trace)
     before, after = (problem.joint.evaluate(m, poll).joint for m in (mask, better))
     return better if after > before else mask

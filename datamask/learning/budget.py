@@ -9,11 +9,16 @@ its inner maximiser runs over the linear programme
 which is a sort by gain per token with one fractional row (Dantzig 1957): take what has the most gain per token until
 the budget is spent, or until gains turn negative once the lower end is reached. It is never below the best filling set,
 and above the set that it rounds down to by no more than that one row's gain.
+
+Under quotas a group holds at most its high, and at least its low less its longest row; all may then stay below W by the
+longest row of each group. The programme has the same limits: groups within one budget are a laminar family, where
+taking by gain per token, each group's least first, stays optimal.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import overload
 
 import numpy as np
@@ -22,6 +27,8 @@ from torch import Tensor
 
 from datamask.compiling import compiled
 from datamask.errors import OptionError
+from datamask.learning.rules import even_weights
+from datamask.quotas import SLACK, Groups, check_tokens
 
 
 @dataclass(frozen=True)
@@ -33,12 +40,47 @@ class Budget:
         most: W, the pinned rows' tokens included.
         pinned: bool ``(m,)``, always in.
         given: tokens of those of the pinned that one already has, which sentences leave out.
+        quotas: the groups and their tokens; None: there are none.
     """
 
     lengths: np.ndarray
     most: float
     pinned: np.ndarray
     given: float = 0.0
+    quotas: Groups | None = None
+
+    @classmethod
+    def within(
+        cls,
+        tokens: float,
+        lengths: np.ndarray,
+        eligible: np.ndarray,
+        pinned: np.ndarray,
+        given: np.ndarray,
+        groups: Groups | None = None,
+    ) -> tuple[np.ndarray, Budget]:
+        """The rows that fit into a budget at all, int64 ``(m,)``, and the budget over them.
+
+        Args:
+            tokens: to select beside the given rows. eligible: int64, rows that may be selected.
+            lengths, pinned, given, groups: of all rows; the given ones are pinned too, and count in the groups' limits.
+
+        Raises:
+            OptionError: nothing can fill it, or there is nothing to choose.
+        """
+        of_given = float(lengths[given].sum())
+        most = tokens + of_given
+        room = np.full(len(lengths), most - lengths[pinned].sum())
+        if groups is not None:
+            group, low, high, _ = groups
+            room = np.minimum(room, (high - np.bincount(group[pinned], lengths[pinned], len(low)))[group])
+        rows = eligible[pinned[eligible] | (lengths[eligible] <= room[eligible])]
+        quotas = None if groups is None else (groups[0][rows], *groups[1:])
+        budget = cls(lengths[rows], most, pinned[rows], of_given, quotas)
+        budget.check()
+        if quotas is not None:
+            check_tokens(quotas, budget.lengths, budget.pinned, given[rows], most)
+        return rows, budget
 
     @property
     def wanted(self) -> float:
@@ -51,10 +93,34 @@ class Budget:
         return float(self.lengths[self.pinned].sum())
 
     @property
+    def groups(self) -> Groups:
+        """Those of the quotas; without any, one that has no limits of its own."""
+        if self.quotas is not None:
+            return self.quotas
+        return np.zeros(len(self.lengths), np.int64), np.zeros(1), np.full(1, np.inf), ("all",)
+
+    @cached_property
+    def _longest(self) -> np.ndarray:
+        """Of each group's rows that are not pinned."""
+        group, low, _, _ = self.groups
+        longest = np.zeros(len(low))
+        np.maximum.at(longest, group[~self.pinned], self.lengths[~self.pinned])
+        return longest
+
+    @cached_property
     def least(self) -> float:
-        """A filling selection holds at least this."""
-        free = self.lengths[~self.pinned]
-        return max(self.most - (float(free.max()) if len(free) else 0.0), self.fixed)
+        """A filling selection holds at least this: it is never empty."""
+        return max(self.most - float(self._longest.sum()), self.fixed, float(self.lengths.min()))
+
+    @cached_property
+    def floors(self) -> np.ndarray:
+        """A filling selection holds at least this of each group, float64 ``(C,)``."""
+        return np.maximum(self.groups[1] - self._longest, 0.0)
+
+    def held(self, rows: np.ndarray) -> np.ndarray:
+        """Tokens of some rows by group, float64 ``(C,)``. rows: bool ``(m,)``."""
+        group, low, _, _ = self.groups
+        return np.bincount(group[rows], self.lengths[rows], len(low))
 
     def check(self) -> None:
         """Raise the reason why there is nothing to choose.
@@ -84,8 +150,8 @@ class Budget:
         Equal scores go by the smaller tie value. The scores say in which order: per token, where they are gains.
         """
         order = np.lexsort((ties.cpu().numpy(), -scores.detach().double().cpu().numpy()))
-        mask = self.pinned.copy()
-        _fill(order, self.lengths, self.most - self.fixed, mask)
+        mask, (group, low, high, _) = self.pinned.copy(), self.groups
+        _fill(order, self.lengths, self.most - self.fixed, group, low, high, self.held(mask), mask)
         return torch.from_numpy(mask).to(scores.device)
 
     def vertex(self, gains: Tensor) -> Tensor:
@@ -98,19 +164,29 @@ class Budget:
             rate = np.where(
                 self.lengths[free] > 0, gain[free] / self.lengths[free], np.where(gain[free] > 0, np.inf, -np.inf)
             )
-        order = free[np.argsort(-rate, kind="stable")]
-        lengths = self.lengths[order]
-        helping = self.fixed + float(lengths[np.sort(rate)[::-1] > 0].sum())
-        room = min(max(helping, self.least), self.most) - self.fixed
+        group, _, high, _ = self.groups
+        fixed = self.held(self.pinned)
+        # of each row what its group must have, and what it may have beside that, best rows first
+        inside = np.lexsort((-rate, group[free]))
+        rows = free[inside]
+        lengths, of = self.lengths[rows], group[rows]
         before = np.cumsum(lengths) - lengths
-        with np.errstate(divide="ignore", invalid="ignore"):
-            part = np.where(lengths > 0, (room - before) / lengths, np.where(gain[order] > 0, 1.0, 0.0))
-        weights[order] = np.clip(part, 0.0, 1.0)
+        before -= before[np.searchsorted(of, np.arange(len(fixed))).clip(max=max(len(rows) - 1, 0))][of]
+        must = np.clip((self.floors - fixed)[of] - before, 0.0, lengths)
+        may = np.clip((high - fixed)[of] - before, must, lengths) - must
+        order = np.argsort(-rate[inside], kind="stable")
+        rows, lengths, must, may, rate = rows[order], lengths[order], must[order], may[order], rate[inside][order]
+        taken = self.fixed + float(must.sum())
+        helping = taken + float(may[rate > 0].sum())
+        room = min(max(helping, self.least), self.most) - taken
+        part = must + np.clip(room - (np.cumsum(may) - may), 0.0, may)
+        weights[rows] = np.divide(part, lengths, out=(gain[rows] > 0).astype(np.float64), where=lengths > 0)
         return torch.from_numpy(weights).to(gains.device)
 
     def even(self) -> np.ndarray:
-        """Weights, float64 ``(m,)``, whose tokens are the budget: 1 where pinned, else all the same."""
-        return np.where(self.pinned, 1.0, (self.most - self.fixed) / float(self.lengths[~self.pinned].sum()))
+        """Weights, float64 ``(m,)``, whose tokens are the budget, within the quotas: 1 where pinned, else as even as
+        these let them be."""
+        return even_weights(self.lengths, self.pinned, self.groups, self.most)
 
     def per_token(self, gains: Tensor) -> Tensor:
         """Gains ``(m,)`` per token, the order in which a budget is best filled; per row where rows have no tokens."""
@@ -118,9 +194,10 @@ class Budget:
         return gains / torch.where(lengths > 0, lengths, 1.0)
 
     def filled(self, mask: Tensor) -> bool:
-        """Whether a mask ``(m,)`` fills the budget and holds the pinned rows."""
+        """Whether a mask ``(m,)`` fills the budget and every group's part of it, and holds the pinned rows."""
         chosen = mask.cpu().numpy()
-        return self.holds(float(self.lengths[chosen].sum())) and bool(chosen[self.pinned].all())
+        shared = all(self._shares(self.held(chosen), np.arange(len(self.floors))))
+        return self.holds(float(self.lengths[chosen].sum())) and shared and bool(chosen[self.pinned].all())
 
     @overload
     def holds(self, tokens: float) -> bool: ...
@@ -130,33 +207,66 @@ class Budget:
 
     def holds(self, tokens: float | np.ndarray) -> bool | np.ndarray:
         """Whether so many tokens fill the budget, to the rounding of their sum."""
-        slack = 1e-12 * self.most
+        slack = SLACK * self.most
         return (tokens <= self.most + slack) & (tokens >= self.least - slack)
+
+    def _shares(self, tokens: np.ndarray, group: np.ndarray) -> np.ndarray:
+        """Whether so many tokens fill a group's part of the budget. group: int64, of the same shape."""
+        slack = SLACK * self.most
+        return (tokens <= self.groups[2][group] + slack) & (tokens >= self.floors[group] - slack)
 
     def swappable(self, inside: Tensor, outside: Tensor, mask: Tensor) -> Tensor:
         """Which single swaps keep the budget filled, bool ``(b, a)``: ``inside[a]`` out, ``outside[b]`` in."""
-        tokens = float(self.lengths[mask.cpu().numpy()].sum())
-        leaving, coming = inside.cpu().numpy(), outside.cpu().numpy()
-        after = tokens - self.lengths[leaving][None, :] + self.lengths[coming][:, None]
-        return torch.from_numpy(self.holds(after) & ~self.pinned[leaving][None, :]).to(mask.device)
+        chosen, leaving, coming = mask.cpu().numpy(), inside.cpu().numpy()[None, :], outside.cpu().numpy()[:, None]
+        fewer, more = self.lengths[leaving], self.lengths[coming]
+        allowed = self.holds(float(self.lengths[chosen].sum()) - fewer + more) & ~self.pinned[leaving]
+        if self.quotas is not None:
+            held, (group, _, _, _) = self.held(chosen), self.quotas
+            same, (old, new) = group[leaving] == group[coming], (group[leaving], group[coming])
+            allowed &= self._shares(held[old] - fewer + same * more, old + 0 * new)
+            allowed &= self._shares(held[new] + more - same * fewer, new + 0 * old)
+        return torch.from_numpy(allowed).to(mask.device)
 
     def addable(self, outside: Tensor, mask: Tensor) -> Tensor:
         """Which of the rows ``outside`` fit beside all members, bool ``(b,)``."""
-        after = float(self.lengths[mask.cpu().numpy()].sum()) + self.lengths[outside.cpu().numpy()]
-        return torch.from_numpy(self.holds(after)).to(mask.device)
+        return self._alone(outside.cpu().numpy(), 1, mask)
 
     def removable(self, inside: Tensor, mask: Tensor) -> Tensor:
         """Which of the members ``inside`` may leave alone, bool ``(a,)``."""
-        leaving = inside.cpu().numpy()
-        after = float(self.lengths[mask.cpu().numpy()].sum()) - self.lengths[leaving]
-        return torch.from_numpy(self.holds(after) & ~self.pinned[leaving]).to(mask.device)
+        rows = inside.cpu().numpy()
+        return self._alone(rows, -1, mask) & torch.from_numpy(~self.pinned[rows]).to(mask.device)
+
+    def _alone(self, rows: np.ndarray, sign: int, mask: Tensor) -> Tensor:
+        """Whether the budget is filled still where one of these rows comes in (1), or leaves (-1)."""
+        chosen, (group, _, _, _) = mask.cpu().numpy(), self.groups
+        change = sign * self.lengths[rows]
+        allowed = self.holds(float(self.lengths[chosen].sum()) + change)
+        allowed &= self._shares(self.held(chosen)[group[rows]] + change, group[rows])
+        return torch.from_numpy(allowed).to(mask.device)
 
 
 @compiled
-def _fill(order: np.ndarray, lengths: np.ndarray, room: float, mask: np.ndarray) -> None:
-    """Take rows in order as long as they fit; a rounding of the sums never keeps out what fits exactly."""
-    slack = 1e-12 * room
+def _fill(
+    order: np.ndarray,
+    lengths: np.ndarray,
+    room: float,
+    group: np.ndarray,
+    low: np.ndarray,
+    high: np.ndarray,
+    held: np.ndarray,
+    mask: np.ndarray,
+) -> None:
+    """Take rows in order as long as they fit, beside what other groups lack; what does not fit once never will.
+
+    A rounding of the sums never keeps out what fits exactly.
+    """
+    slack = SLACK * room
+    lacking = np.maximum(low - held, 0.0).sum()
     for i in order:
-        if not mask[i] and lengths[i] <= room + slack:
+        g = group[i]
+        own = max(low[g] - held[g], 0.0)
+        if not mask[i] and lengths[i] <= min(room - lacking + own, high[g] - held[g]) + slack:
             mask[i] = True
             room -= lengths[i]
+            held[g] += lengths[i]
+            lacking += max(low[g] - held[g], 0.0) - own

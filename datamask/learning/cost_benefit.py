@@ -9,14 +9,32 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
 from datamask.compiling import compiled
 from datamask.learning.medoids import PAIRS_AT_ONCE, candidates, cover, gain_of
+from datamask.quotas import SLACK
 
 SHORTEST = 1e-9
 """Tokens that a row without any is taken to have, so that it has a gain per token."""
+
+
+@dataclass(frozen=True)
+class Shares:
+    """A budget, and what each group may have of it.
+
+    Attributes:
+        lengths: float64 ``(n,)``, tokens of the rows; most: of all members together.
+        group: int ``(n,)``; low, high: float64 ``(C,)``, tokens per group.
+    """
+
+    lengths: np.ndarray
+    most: float
+    group: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
 
 
 def cost_benefit_greedy(
@@ -24,8 +42,7 @@ def cost_benefit_greedy(
     rows: np.ndarray,
     near: np.ndarray,
     bonus: np.ndarray,
-    lengths: np.ndarray,
-    room: float,
+    shares: Shares,
     order: np.ndarray,
     picks: np.ndarray,
     poll: Callable[[], None] = lambda: None,
@@ -34,14 +51,16 @@ def cost_benefit_greedy(
 ) -> np.ndarray:
     """Take the candidate with the highest gain per token that fits, until none fits: bool ``(n,)``, the members.
 
+    It fits beside what other groups lack of their least, and within the most of its own.
+
     Args:
         offsets, rows, near: from `medoids.reverse_lists`.
         bonus: float64 ``(n,)``; ``-inf`` bars a candidate.
-        lengths: float64 ``(n,)``, tokens; room: tokens to spend beside the picks.
+        shares: what is spent, the picks included.
         order: int64 ``(n,)``, smaller goes first among equals. picks: int64, rows that are in anyway.
         best: as of `medoids.LazyGreedy`.
     """
-    lengths = np.maximum(lengths, SHORTEST)
+    lengths, group, low = np.maximum(shares.lengths, SHORTEST), shares.group, shares.low
     best = np.zeros(len(bonus)) if best is None else best
     member = np.zeros(len(bonus), dtype=np.bool_)
     for i in picks:
@@ -49,11 +68,13 @@ def cost_benefit_greedy(
         cover(offsets, rows, near, best, i)
     bounds = np.full(len(bonus), np.inf)
     bounds[member | (bonus == -np.inf)] = -np.inf
-    room, looking = room * (1 + 1e-12), True
+    held = np.bincount(group[member], shares.lengths[member], len(low))
+    room, slack, looking = shares.most - float(held.sum()), SLACK * shares.most, True
     while looking:
         poll()
         room, looking = _pick_by_rate(
-            offsets, rows, near, bonus, lengths, room, order, best, bounds, member, PAIRS_AT_ONCE
+            *(offsets, rows, near, bonus, lengths, room, slack, group, low, shares.high, held),
+            *(order, best, bounds, member, PAIRS_AT_ONCE),
         )
     return member
 
@@ -66,6 +87,11 @@ def _pick_by_rate(
     bonus: np.ndarray,
     lengths: np.ndarray,
     room: float,
+    slack: float,
+    group: np.ndarray,
+    low: np.ndarray,
+    high: np.ndarray,
+    held: np.ndarray,
     order: np.ndarray,
     best: np.ndarray,
     bounds: np.ndarray,
@@ -74,12 +100,15 @@ def _pick_by_rate(
 ) -> tuple[float, bool]:
     """Pick until the budget of looks is spent or nothing fits; a bound is a gain per token of some earlier time."""
     heap = candidates(bounds, order)
+    lacking = np.maximum(low - held, 0.0).sum()
     looked = 0
     while looked < budget:
         if len(heap) == 0:
             return room, False
         _, _, i = heapq.heappop(heap)
-        if lengths[i] > room:
+        g = group[i]
+        own = max(low[g] - held[g], 0.0)
+        if lengths[i] > min(room - lacking + own, high[g] - held[g]) + slack:
             bounds[i] = -np.inf
             continue
         rate = gain_of(offsets, rows, near, bonus[i], best, i) / lengths[i]
@@ -94,5 +123,7 @@ def _pick_by_rate(
         member[i] = True
         bounds[i] = -np.inf
         room -= lengths[i]
+        held[g] += lengths[i]
+        lacking += max(low[g] - held[g], 0.0) - own
         cover(offsets, rows, near, best, i)
     return room, True

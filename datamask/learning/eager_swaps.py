@@ -35,25 +35,32 @@ class Limits:
 
     Attributes:
         pinned: bool ``(n,)``, members that stay.
-        group: int ``(n,)``; low, high: int64 ``(C,)``, members per group. A swap across groups is tried with the
-            cheapest member of each group and with those that the candidate relieves.
+        group: int ``(n,)``; low, high: float64 ``(C,)``, members per group, under a budget their tokens.
+        band: int ``(n,)``, from 0 to below `bands`, each within one group: a swap is tried with the cheapest member of
+            each band and with those that the candidate relieves.
         lengths: float64 ``(n,)``; least, most: tokens that the members hold together. A candidate that fits beside all
-            of them is then added without a swap. Zeros, -1 and inf: no budget.
+            of them is then added without a swap. None, -1 and inf: no budget.
     """
 
     pinned: np.ndarray
     group: np.ndarray
     low: np.ndarray
     high: np.ndarray
-    lengths: np.ndarray
+    band: np.ndarray
+    bands: int
+    lengths: np.ndarray | None = None
     least: float = -1.0
     most: float = np.inf
 
     @classmethod
+    def of_rows(cls, pinned: np.ndarray, group: np.ndarray, low: np.ndarray, high: np.ndarray) -> Limits:
+        """By numbers of members."""
+        return cls(pinned, group, low.astype(np.float64), high.astype(np.float64), group, len(low))
+
+    @classmethod
     def none(cls, n: int) -> Limits:
         """No restriction."""
-        zeros = np.zeros(n, np.int32)
-        return cls(np.zeros(n, bool), zeros, np.zeros(1, np.int64), np.full(1, n), np.zeros(n))
+        return cls.of_rows(np.zeros(n, bool), np.zeros(n, np.int32), np.zeros(1), np.full(1, n))
 
 
 class EagerSwaps:
@@ -102,11 +109,12 @@ class EagerSwaps:
         place[self._visit] = np.arange(n, dtype=np.int32)
         self._lists = lists.indices, lists.near, *lists.reverse
         self._limits = limits
+        self._amounts = np.ones(n) if limits.lengths is None else limits.lengths
         zero: Any = np.int64(lists.zero) if lists.whole else lists.near.dtype.type(0)
         best, second = lists.uncovered(), lists.uncovered()
         owner, other = np.full(n, -1, np.int32), np.full(n, -1, np.int32)
-        loss, held = np.zeros(n), np.zeros(len(limits.low), np.int64)
-        trees = winner_tree.plant(limits.group, len(limits.low), self._visit)
+        loss, held = np.zeros(n), np.zeros(len(limits.low))
+        trees = winner_tree.plant(limits.band, limits.bands, self._visit)
         self._tokens = _begin(
             *self._lists[:2],
             bonus,
@@ -114,7 +122,7 @@ class EagerSwaps:
             zero,
             limits.pinned,
             limits.group,
-            limits.lengths,
+            self._amounts,
             best,
             second,
             owner,
@@ -166,7 +174,8 @@ class EagerSwaps:
             limits.group,
             limits.low,
             limits.high,
-            limits.lengths,
+            limits.band,
+            self._amounts,
             limits.least,
             limits.most,
             self._slack,
@@ -231,7 +240,7 @@ def _begin(
     zero: float,
     pinned: np.ndarray,
     group: np.ndarray,
-    lengths: np.ndarray,
+    amounts: np.ndarray,
     best: np.ndarray,
     second: np.ndarray,
     owner: np.ndarray,
@@ -242,7 +251,7 @@ def _begin(
     leaf: np.ndarray,
     root: np.ndarray,
 ) -> float:
-    """Set what follows from the members; the tokens that they hold."""
+    """Set what follows from the members; their number, or the tokens that they hold."""
     n = len(member)
     for v in range(n):
         _look_up(indices, near, member, v, zero, best, second, owner, other)
@@ -251,8 +260,8 @@ def _begin(
     tokens = 0.0
     for j in range(n):
         if member[j]:
-            held[group[j]] += 1
-            tokens += lengths[j]
+            held[group[j]] += amounts[j]
+            tokens += amounts[j]
             # a member's key is what removing it loses, that of all others infinite
             if not pinned[j] and not np.isnan(loss[j] + bonus[j]):
                 tree[leaf[j]] = loss[j] + bonus[j]
@@ -291,7 +300,8 @@ def _swap(
     group: np.ndarray,
     low: np.ndarray,
     high: np.ndarray,
-    lengths: np.ndarray,
+    band: np.ndarray,
+    amounts: np.ndarray,
     least: float,
     most: float,
     slack: np.ndarray,
@@ -306,13 +316,14 @@ def _swap(
             ends it.
         loss: float64 ``(n,)``, what removing a member loses beside its bonus; spared: float64 ``(n,)``, all 0.
         touched: int32, room for three times as many rows as list a candidate, and one more.
+        amounts: float64 ``(n,)``, what a row counts for in `tokens`, `held` and the limits: 1, or its tokens.
 
     Returns:
         (position, quiet, tokens, swaps made).
     """
     n = len(member)
-    cheapest = np.empty(len(low), dtype=np.int64)
-    for g in range(len(low)):
+    cheapest = np.empty(len(root) - 1, dtype=np.int64)
+    for g in range(len(cheapest)):
         cheapest[g] = winner_tree.winner(tree, row, root, g)
     count = looked = 0
     for _ in range(tries):
@@ -340,20 +351,25 @@ def _swap(
                 spared[j] += (s if s < best[v] else best[v]) - second[v]
         gain += bonus[i]
         out = -1
-        fits = most < np.inf and tokens + lengths[i] <= most
+        to, amount = group[i], amounts[i]
+        fits = most < np.inf and tokens + amount <= most and held[to] + amount <= high[to]
         price = 0.0 if fits else np.inf
-        to = group[i]
-        room = held[to] < high[to]
-        for t in range(met + len(low)):
+        for t in range(met + len(cheapest)):
             j = touched[t] if t < met else cheapest[t - met]
             if j < 0 or pinned[j]:
                 continue
             cost = loss[j] + bonus[j] - spared[j]
             if not (cost < price or (cost == price and out >= 0 and place[j] < place[out])):
                 continue
-            if not least <= tokens + lengths[i] - lengths[j] <= most:
+            less, of = amounts[j], group[j]
+            if not least <= tokens + amount - less <= most:
                 continue
-            if group[j] == to or (room and held[group[j]] > low[group[j]]):
+            if of != to:
+                allowed = held[to] + amount <= high[to] and held[of] - less >= low[of]
+            else:  # a group that lacks tokens, as greedy leaves it by less than a row, lacks no more afterwards
+                after = held[to] + amount - less
+                allowed = (after >= low[to] or amount >= less) and (after <= high[to] or amount <= less)
+            if allowed:
                 price = cost
                 out = j
         for t in range(met):
@@ -362,15 +378,15 @@ def _swap(
         # nor is it if no row may leave: the price is infinite; rows that are added without a swap never leave again
         if not gain - price + (slack[i] if out >= 0 else 0.0) > 1e-9 * (1.0 + abs(gain)):
             continue
-        held[to] += 1
+        held[to] += amount
         member[i] = True
-        tokens += lengths[i]
+        tokens += amount
         loss[i] = 0.0
         if out >= 0:
-            held[group[out]] -= 1
+            held[group[out]] -= amounts[out]
             member[out] = False
-            tokens -= lengths[out]
-            winner_tree.change(tree, leaf, root[group[out]], out, np.inf)
+            tokens -= amounts[out]
+            winner_tree.change(tree, leaf, root[band[out]], out, np.inf)
             for e in range(offsets[out], offsets[out + 1]):
                 v = rows[e]
                 if owner[v] != out and other[v] != out:
@@ -401,8 +417,8 @@ def _swap(
             j = touched[t]
             spared[j] = 0.0
             if member[j] and not pinned[j]:
-                winner_tree.change(tree, leaf, root[group[j]], j, loss[j] + bonus[j])
-        for g in range(len(low)):
+                winner_tree.change(tree, leaf, root[band[j]], j, loss[j] + bonus[j])
+        for g in range(len(cheapest)):
             cheapest[g] = winner_tree.winner(tree, row, root, g)
         looked += 8 * (offsets[i + 1] - offsets[i])
         if out >= 0:

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from datamask.learning.batch_swaps import LEAST_GAIN, ROUNDS
 from datamask.learning.budget import Budget
-from datamask.learning.cost_benefit import cost_benefit_greedy
+from datamask.learning.cost_benefit import Shares, cost_benefit_greedy
 from datamask.learning.eager_swaps import EagerSwaps, Limits
 from datamask.learning.lists import Lists
 from datamask.learning.medoids import LazyGreedy, greedy
@@ -85,7 +85,7 @@ def medoids(
     if "member" in before:
         member = before["member"].copy()
     elif budget is not None:
-        member = known.spending(budget.most - budget.fixed, _lengths(problem, budget), fixed, poll)
+        member = known.spending(_shares(problem, budget), fixed, poll)
         trace(TracePoint({"picks": int(member.sum())}, torch.from_numpy(member.copy()).to(problem.joint.device)))
     else:
         order = known.picks(problem.size, before.get("picks", fixed), poll, progress)
@@ -127,10 +127,10 @@ class _Known:
         best = self.lists.uncovered()
         return greedy(*self.lists.reverse, self.bonus, size, self.place, poll, fixed, best, told)
 
-    def spending(self, room: float, lengths: np.ndarray, fixed: np.ndarray, poll: Poll) -> np.ndarray:
-        """The members, bool ``(n,)``, of greedy by gain per token."""
+    def spending(self, shares: Shares, fixed: np.ndarray, poll: Poll) -> np.ndarray:
+        """The members, bool ``(n,)``, of greedy by gain per token, from rows that are in already."""
         best = self.lists.uncovered()
-        return cost_benefit_greedy(*self.lists.reverse, self.bonus, lengths, room, self.place, fixed, poll, best=best)
+        return cost_benefit_greedy(*self.lists.reverse, self.bonus, shares, self.place, fixed, poll, best=best)
 
 
 def greedily(
@@ -148,9 +148,7 @@ def greedily(
     """
     bonus = _bonus(problem)
     if (budget := problem.budget) is not None:
-        lengths = _lengths(problem, budget)
-        room = budget.most - lengths[picks].sum()
-        member = cost_benefit_greedy(*reverse, bonus, lengths, room, place, picks, poll)
+        member = cost_benefit_greedy(*reverse, bonus, _shares(problem, budget), place, picks, poll)
         return torch.from_numpy(member).to(problem.joint.device)
     order = greedy(*reverse, bonus, problem.size, place, poll, picks)
     return _best_allowed(problem, torch.from_numpy(order).to(problem.joint.device))
@@ -185,7 +183,7 @@ def medoid_swaps(problem: Problem, mask: Tensor, poll: Poll = no_poll, trace: Tr
 def _refilled(problem: Problem, budget: Budget, known: _Known, mask: Tensor, poll: Poll, trace: Trace) -> Tensor:
     """Facility under a budget: free the tokens of the members that are worth least per token, spend them by greedy,
     swap; as long as that helps. Swaps of one for one cannot trade a long row for several short ones."""
-    lengths, joint = _lengths(problem, budget), problem.joint
+    shares, joint = _shares(problem, budget), problem.joint
     value, share = joint.evaluate(mask, poll).joint, FREED
     for turn in range(1, ROUNDS + 1):
         quality, diversity = joint.final_marginals(mask, poll)
@@ -194,15 +192,16 @@ def _refilled(problem: Problem, budget: Budget, known: _Known, mask: Tensor, pol
         rows = problem.eligible.cpu().numpy()
         free = mask[problem.eligible].cpu().numpy() & ~budget.pinned
         order = np.flatnonzero(free)[np.argsort(worth[free], kind="stable")]
-        freed = np.cumsum(lengths[rows[order]])
+        freed = np.cumsum(shares.lengths[rows[order]])
         leaving = rows[order[: int(np.searchsorted(freed, share * budget.most)) + 1]]
         remaining = mask.cpu().numpy().copy()
         remaining[leaving] = False
-        room = budget.most - lengths[remaining].sum()
-        member = known.spending(room, lengths, remaining.nonzero()[0], poll)
+        # what a group lacks already others may hold
+        low = np.minimum(shares.low, budget.held(mask[problem.eligible].cpu().numpy()))
+        member = known.spending(replace(shares, low=low), remaining.nonzero()[0], poll)
         trial = _swapped(problem, known, member, poll)
         values = joint.evaluate(trial, poll)
-        if values.joint > value + LEAST_GAIN * max(1.0, abs(value)):
+        if problem.allowed(trial) and values.joint > value + LEAST_GAIN * max(1.0, abs(value)):
             trace(TracePoint({"refills": turn}, values=values))
             mask, value = trial, values.joint
         elif share < LEAST_FREED:
@@ -307,19 +306,23 @@ def _limits(problem: Problem) -> Limits:
     pinned, group = problem.pinned.cpu().numpy(), np.zeros(n, dtype=np.int32)
     eligible = problem.eligible.cpu().numpy()
     if budget is not None:
+        shares, band = _shares(problem, budget), np.zeros(n, dtype=np.int32)
         # the cheapest member of each band of lengths is among those that a candidate is swapped with
         edges = np.unique(np.quantile(budget.lengths, np.linspace(0, 1, LENGTH_BANDS + 1)[1:-1]))
-        group[eligible] = np.searchsorted(edges, budget.lengths)
-        bands = np.zeros(LENGTH_BANDS, dtype=np.int64)
-        return Limits(pinned, group, bands, bands + n, _lengths(problem, budget), budget.least, budget.most)
+        band[eligible] = shares.group[eligible] * LENGTH_BANDS + np.searchsorted(edges, budget.lengths)
+        bands = LENGTH_BANDS * len(shares.low)
+        return Limits(
+            pinned, shares.group, shares.low, shares.high, band, bands, shares.lengths, budget.least, budget.most
+        )
     if rules is None:
         return replace(Limits.none(n), pinned=pinned)
     group[eligible] = rules.group
-    return Limits(pinned, group, rules.low.astype(np.int64), rules.high.astype(np.int64), np.zeros(n))
+    return Limits.of_rows(pinned, group, rules.low, rules.high)
 
 
-def _lengths(problem: Problem, budget: Budget) -> np.ndarray:
-    """Tokens of all rows, float64 ``(n,)``; 0 for those that may not be selected."""
-    lengths = np.zeros(problem.joint.n)
-    lengths[problem.eligible.cpu().numpy()] = budget.lengths
-    return lengths
+def _shares(problem: Problem, budget: Budget) -> Shares:
+    """A budget over all rows; those that may not be selected have no tokens."""
+    lengths, of = np.zeros(problem.joint.n), np.zeros(problem.joint.n, dtype=np.int32)
+    rows, (group, low, high, _) = problem.eligible.cpu().numpy(), budget.groups
+    lengths[rows], of[rows] = budget.lengths, group
+    return Shares(lengths, budget.most, of, low, high)

@@ -30,8 +30,8 @@ def of_logits(problem: Problem, logits: Tensor) -> Tensor | None:
     Args:
         logits: ``(m,)``, finite, over the eligible rows.
     """
-    rules, budget, device = problem.rules, problem.budget, logits.device
-    if rules is not None and len(rules.low) > 1:
+    budget, device = problem.budget, logits.device
+    if problem.grouped:
         return None
     limits = problem.limits
     pinned = torch.zeros(len(logits), dtype=torch.bool, device=device)

@@ -91,7 +91,7 @@ def polish_on_own_scale(problem: Problem, mask: Tensor, poll: Poll = no_poll, tr
         bool ``(n,)``, never worse in exact joint value.
     """
     joint, few = problem.joint, problem.joint.n <= FEW_ROWS
-    grouped = problem.rules is not None and len(problem.rules.low) > 1
+    grouped = problem.grouped
 
     last = 0
 

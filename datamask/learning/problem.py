@@ -25,7 +25,7 @@ class Problem:
         ties: int64 ``(n,)``, cuts equal scores (hash of seed and id).
         features: float32 ``(n, d)``, the pool's rows of unit length, for baselines that look past the objective.
         column: float64 ``(n,)``, one quality column, higher is better, where `top-quality:COLUMN` names it.
-        rules: pins and quotas over the eligible rows; None: none, or a budget.
+        rules: pins and quotas over the eligible rows; None: none, or a budget, which has its own.
         budget: tokens in the place of S rows, pins included; None: S rows.
     """
 
@@ -47,6 +47,13 @@ class Problem:
     def limited(self) -> bool:
         """Whether more than the number S restricts the selection."""
         return self.limits is not None
+
+    @property
+    def grouped(self) -> bool:
+        """Whether there are quotas."""
+        if self.budget is not None:
+            return self.budget.quotas is not None
+        return self.rules is not None and len(self.rules.low) > 1
 
     @property
     def unreduced(self) -> bool:

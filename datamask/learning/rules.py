@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from datamask.quotas import check_rules
+from datamask.quotas import Groups, check_rules
 
 
 @dataclass(frozen=True)
@@ -37,6 +37,11 @@ class Rules:
     names: tuple[str, ...]
     given: np.ndarray | None = None
 
+    @property
+    def groups(self) -> Groups:
+        """Those of the quotas; without any, one that has no limits of its own."""
+        return self.group, self.low, self.high, self.names
+
     def check(self, size: int) -> None:
         """Raise the reason why no selection of `size` can obey the rules.
 
@@ -47,7 +52,7 @@ class Rules:
             OptionError: too many pins, a minimum above what a group has, maxima that leave too few rows, and so on.
         """
         given = np.zeros_like(self.pinned) if self.given is None else self.given
-        check_rules((self.group, self.low, self.high, self.names), self.pinned, given, size)
+        check_rules(self.groups, self.pinned, given, size)
 
     def top(self, scores: Tensor, size: int, ties: Tensor) -> Tensor:
         """The mask ``(m,)`` of the `size` highest scores that obey the rules; equal scores by the smaller tie value."""
@@ -76,18 +81,7 @@ class Rules:
 
         All free rows have one weight, but in groups whose least or most members ask for more or less of it.
         """
-        groups = len(self.low)
-        pinned = np.bincount(self.group[self.pinned], minlength=groups).astype(np.float64)
-        free = np.bincount(self.group[~self.pinned], minlength=groups).astype(np.float64)
-        least = np.clip(self.low - pinned, 0.0, free)
-        most = np.clip(self.high - pinned, least, free)
-        # what all groups hold is linear in the free rows' weight between the weights where a group meets a limit
-        rows = np.maximum(free, 1.0)
-        levels = np.unique(np.concatenate([[0.0, 1.0], least / rows, most / rows]))
-        held = np.clip(levels[:, None] * free, least, most).sum(axis=1)
-        level = np.interp(size - pinned.sum(), held, levels)
-        weights: np.ndarray = np.where(self.pinned, 1.0, (np.clip(level * free, least, most) / rows)[self.group])
-        return weights
+        return even_weights(np.ones(len(self.group)), self.pinned, self.groups, size)
 
     def swappable(self, inside: Tensor, outside: Tensor, mask: Tensor) -> Tensor:
         """Which single swaps keep the rules, bool ``(b, a)``: member ``inside[a]`` out, other ``outside[b]`` in.
@@ -107,3 +101,21 @@ class Rules:
         chosen = mask.cpu().numpy()
         count = np.bincount(self.group[chosen], minlength=len(self.low))
         return bool(chosen[self.pinned].all() and (count >= self.low).all() and (count <= self.high).all())
+
+
+def even_weights(amounts: np.ndarray, pinned: np.ndarray, groups: Groups, total: float) -> np.ndarray:
+    """Weights, float64 ``(m,)``, whose amounts add to a total and obey the limits: 1 where pinned, else even as can be.
+
+    Args:
+        amounts: float64 ``(m,)``, what a row counts for: 1, or its tokens. groups: with limits in the same unit.
+    """
+    group, low, high, names = groups
+    held, free = (np.bincount(group[rows], amounts[rows], len(names)) for rows in (pinned, ~pinned))
+    least = np.clip(low - held, 0.0, free)
+    most = np.clip(high - held, least, free)
+    # what all groups hold is linear in the free rows' weight between the weights where a group meets a limit
+    rows = np.where(free > 0, free, 1.0)
+    levels = np.unique(np.concatenate([[0.0, 1.0], least / rows, most / rows]))
+    level = np.interp(total - held.sum(), np.clip(levels[:, None] * free, least, most).sum(axis=1), levels)
+    weights: np.ndarray = np.where(pinned, 1.0, (np.clip(level * free, least, most) / rows)[group])
+    return weights

@@ -12,7 +12,9 @@ from datamask.options.checks import check, finite
 class Quota:
     """A share of the selection for one value of a metadata column: ``COLUMN=VALUE:LOW:HIGH``.
 
-    At least ``ceil(low S)`` and at most ``floor(high S)`` of the S selected samples have that value.
+    At least ``ceil(low S)`` and at most ``floor(high S)`` of the S selected samples have that value, or one less or
+    more where no whole number lies between. Under a budget of W tokens those with the value hold at most ``high W``
+    tokens, and at least ``low W`` to within one sample.
     """
 
     column: str

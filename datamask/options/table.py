@@ -307,7 +307,7 @@ class SelectionOptions:
     quotas: tuple[Quota, ...] = option(
         Quotas(),
         "Quotas",
-        "lowest and highest share of the selection for one value of a column; repeatable",
+        "lowest and highest share of the selection, or of --budget, for one value of a column; repeatable",
         "COLUMN=VALUE:LOW:HIGH",
         RULES,
         default=(),

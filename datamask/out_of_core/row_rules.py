@@ -14,8 +14,8 @@ class RowRules:
 
     Attributes:
         pinned, banned, given: bool ``(N,)``, rows that must be in, must not be, and that one already has.
-        group: int32 ``(N,)``, the quota group of a row; low, high: int64 ``(C,)``, members per group, given rows among
-            them; names: of the groups. See `datamask.quotas`.
+        group: int32 ``(N,)``, the quota group of a row; low, high: ``(C,)``, members per group, or its tokens under a
+            budget, given rows among them; names: of the groups. See `datamask.quotas`.
         budget: tokens of the selected rows, in the place of their number; lengths: float64 ``(N,)``, tokens of rows.
     """
 

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from datamask.errors import InputError
-from datamask.quotas import quota_groups
+from datamask.quotas import binding, quota_groups
 from datamask.recipes.learned import LearningSelection
 from datamask.recipes.recipe import Thresholds
 
@@ -29,10 +29,14 @@ def thresholds_of(
     if not config.quotas:
         tau = threshold(scores[free], learned.selected[free], amounts[free])
         return Thresholds(tau, least_quality=least), np.full(n, tau)
-    mask = learned.selected | learned.given
-    group, low, high, _ = quota_groups(config.quotas, learned.corpus, int(mask.sum()), learned.given)
-    counts = np.bincount(group[mask], minlength=len(low))
-    loose = ~((counts == low) | (counts == high))
+    mask, given, lengths = learned.selected | learned.given, learned.given, amounts
+    if config.budget is None:
+        size, lengths = int(mask.sum()), None
+    else:
+        size = config.budget + float(amounts[given].sum())
+    groups = quota_groups(config.quotas, learned.corpus, size, given, lengths)
+    group, low, high, _ = groups
+    loose = ~binding(groups, mask, free, lengths)
     common = free & loose[group]
     shared = threshold(scores[common], learned.selected[common], amounts[common]) if common.any() else None
     taus: list[float | None] = []

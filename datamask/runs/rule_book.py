@@ -24,7 +24,7 @@ from datamask.errors import DatamaskError, InputError, OptionError
 from datamask.files import check_regular, read_bounded, write_text
 from datamask.options.duplicates import duplicates_named, left_words
 from datamask.parquet import UNREADABLE, read_table, reason
-from datamask.quotas import check_rules, quota_groups
+from datamask.quotas import check_rules, check_tokens, quota_groups
 from datamask.runs.formats import MOST_BYTES, parse_json, write_table
 
 if TYPE_CHECKING:
@@ -200,7 +200,7 @@ def check(config: SelectionConfig, corpus: Corpus, pinned: np.ndarray, banned: n
         if mask.all():
             raise OptionError(f"--{kind} names all {len(mask):,} rows, so none is left to select")
     if config.budget is not None:
-        _check_budget(config.budget, corpus, pinned, banned, given)
+        _check_budget(config, config.budget, corpus, pinned, banned, given)
         return
     to_select = config.size(len(corpus))
     size = to_select + int(given.sum())
@@ -215,7 +215,9 @@ def check(config: SelectionConfig, corpus: Corpus, pinned: np.ndarray, banned: n
         check_rules((group[~banned], low, high, names), (pinned | given)[~banned], given[~banned], size)
 
 
-def _check_budget(budget: float, corpus: Corpus, pinned: np.ndarray, banned: np.ndarray, given: np.ndarray) -> None:
+def _check_budget(
+    config: SelectionConfig, budget: float, corpus: Corpus, pinned: np.ndarray, banned: np.ndarray, given: np.ndarray
+) -> None:
     lengths = corpus.lengths
     if lengths is None:
         raise OptionError("--budget needs the number of tokens of every row, and this corpus has no column for it")
@@ -225,6 +227,10 @@ def _check_budget(budget: float, corpus: Corpus, pinned: np.ndarray, banned: np.
         raise OptionError(
             f"--budget of {budget:,.0f} tokens fits all {left:,.0f} that may be selected; lower it, or ban fewer"
         )
+    if config.quotas:
+        most, free = budget + float(lengths[given].sum()), ~banned
+        group, *limits = quota_groups(config.quotas, corpus, most, given, lengths)
+        check_tokens((group[free], *limits), lengths[free], (pinned | given)[free], given[free], most)
 
 
 def rule_words(config: SelectionConfig, facts: Mapping[str, Any]) -> list[str]:

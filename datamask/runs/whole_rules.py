@@ -66,7 +66,8 @@ def read_rules(
             "selected; leave out fewer rows, or lower --select_ratio"
         )
     group = _groups(config, whole, scratch, work)
-    low, high, names = quota_limits(config.quotas, group, size, given)
+    total = size if config.budget is None or lengths is None else config.budget + float(lengths[given].sum())
+    low, high, names = quota_limits(config.quotas, group, total, given, lengths)
     return RowRules(named["pin"], named["ban"], given, group, low, high, names, config.budget, lengths), wanted
 
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from datamask import select
 from datamask.cli.parser import parse, run_config
 from datamask.config import CorpusConfig, Quota, RunConfig, SelectionConfig
+from datamask.corpus import open_corpus
+from datamask.dashboard.data import demo
 from datamask.errors import OptionError
 from datamask.options.amounts import parse_tokens, tokens_text
 from datamask.runs.execute import execute
@@ -156,7 +159,6 @@ def test_what_cannot_be_is_refused(tmp_path):
         ({"budget": 1e6}, "holds all"),
         ({"budget": 1.0}, "no row fits"),
         ({"budget": 100, "estimator": "greedy"}, "cannot fill a --budget"),
-        ({"budget": 100, "quotas": (Quota("kind", "a", 0.1, 0.2),)}, "--quota is a share"),
         ({"budget": 100, "partial": 0.1, "estimator": "reinforce"}, "--budget need --partial 1"),
         ({"budget": 20, "pin": written(tmp_path, "pin.txt", range(4))}, "--pin names rows of"),
     ):
@@ -168,6 +170,56 @@ def test_what_cannot_be_is_refused(tmp_path):
     with pytest.raises(OptionError, match="1 rows have no tokens in 'tokens', such as 4"):
         select(none, objective="pairwise", budget=40)
     assert select(none, objective="pairwise", budget=40, ban=written(tmp_path, "ban.txt", [4])).summary["tokens"] == 36
+
+
+MIXTURES = (
+    {"numpy": (0.3, 0.3), "torch": (0.2, 0.2), "sympy": (0.5, 0.5)},
+    {"numpy": (0.4, 1.0)},
+    {"torch": (0.0, 0.1)},
+    {"numpy": (0.05, 0.1), "torch": (0.1, 0.2), "pandas": (0.3, 0.3)},
+    {"numpy": (0.0, 0.0), "(none)": (0.0, 0.0), "scipy": (0.333, 0.334)},
+)
+
+
+@pytest.fixture(scope="module")
+def demo_corpus():
+    return open_corpus(demo.CORPUS)
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory):
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.mark.parametrize("objective", ["facility", "pairwise"])
+@pytest.mark.parametrize("mixture", MIXTURES)
+def test_mixtures_hold_to_within_a_row(kept, demo_corpus, mixture, objective):
+    """Against pandas: of 60,000 tokens, and of a tenth of the rows."""
+    rows = pd.DataFrame(
+        {"source": demo_corpus.metadata["source"].to_pandas(), "tokens": demo_corpus.lengths, "rows": 1.0}
+    )
+    quotas = tuple(Quota("source", name, *shares) for name, shares in mixture.items())
+    for counted, how in (("tokens", {"budget": 60_000}), ("rows", {"select_ratio": 0.1})):
+        found = select(demo_corpus, objective=objective, quotas=quotas, cache_dir=kept, device="cpu", **how)
+        members = rows[found.mask]
+        most = 60_000 if counted == "tokens" else round(0.1 * len(rows))
+        row = rows.groupby("source")[counted].max()
+        assert most - sum(row.get(name, 0.0) for name in mixture) - row.max() <= members[counted].sum() <= most
+        for name, (low, high) in mixture.items():
+            held = members[counted][members.source == name].sum()
+            over = 1.0 if counted == "rows" else 0.0
+            assert low * most - row.get(name, 0.0) < held + 1e-6 and held <= high * most + over, (counted, name)
+
+
+def test_shares_of_tokens_that_cannot_be_are_refused(demo_corpus):
+    held = pd.Series(demo_corpus.lengths).groupby(demo_corpus.metadata["source"].to_pandas()).sum()
+    for quotas, says in (
+        ((Quota("source", "torch", 0.9, 1.0),), f"at least 90,000 of the 100,000 tokens, but {held['torch']:,.0f} may"),
+        ((Quota("source", "torch", 0.2, 0.3), Quota("source", "numpy", 0.85, 1.0)), "allow from 105,000 to"),
+        (tuple(Quota("source", name, 0.0, 0.05) for name in held.index), "to 70,000 tokens together, but 100,000"),
+    ):
+        with pytest.raises(OptionError, match=says):
+            select(demo_corpus, objective="pairwise", budget=100_000, quotas=quotas)
 
 
 @pytest.mark.parametrize(

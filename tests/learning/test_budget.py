@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -25,24 +27,47 @@ from tests.reference import budgets
 
 
 def random_budget(rng, m):
-    """A budget that holds some two fifths of the tokens, and at times a pin."""
+    """A budget that holds some two fifths of the tokens, and at times a pin, and quotas of two of three groups."""
     lengths = rng.integers(1, 12, size=m).astype(float)
     pinned = np.zeros(m, dtype=bool)
     pinned[: int(rng.integers(0, 2))] = True
     least = lengths[pinned].sum() + lengths[~pinned].max()  # every row fits beside the pins
-    budget = Budget(lengths, float(max(np.floor(lengths.sum() * rng.uniform(0.3, 0.5)), least)), pinned)
+    most = float(max(np.floor(lengths.sum() * rng.uniform(0.3, 0.5)), least))
+    if rng.integers(2):
+        group, low, high = rng.integers(0, 3, size=m), rng.uniform(0, 0.4, size=3), rng.uniform(0.5, 1, size=3)
+        low[0], high[0] = 0.0, 1.0
+        groups = group, low * most, high * most, ("rest", "a", "b")
+        with contextlib.suppress(OptionError):
+            rows, budget = Budget.within(most, lengths, np.arange(m), pinned, np.zeros(m, bool), groups)
+            if len(rows) == m:
+                return budget
+    budget = Budget(lengths, most, pinned)
     budget.check()
     return budget
+
+
+def test_half_of_the_random_budgets_have_quotas_that_bind():
+    drawn = [random_budget(np.random.default_rng(seed), 8) for seed in range(100)]
+    grouped = [budget for budget in drawn if budget.quotas is not None]
+    free = [replace(budget, quotas=None) for budget in grouped]
+    scores, ties = torch.arange(8.0, 0.0, -1.0), torch.arange(8)
+    cuts = [(one.fill(scores, ties), other.fill(scores, ties)) for one, other in zip(grouped, free, strict=True)]
+    assert len(grouped) > 25 and sum(not torch.equal(*cut) for cut in cuts) > 10
 
 
 def filling(budget):
     """All filling selections, straight from the definition."""
     m = len(budget.lengths)
-    longest = budget.lengths[~budget.pinned].max()
-    for size in range(m + 1):
+    group, low, high = (np.zeros(m, int), [0], [np.inf]) if budget.quotas is None else budget.quotas[:3]
+    free = np.where(budget.pinned, 0.0, budget.lengths)
+    longest = [free[group == g].max(initial=0.0) for g in range(len(low))]
+    for size in range(1, m + 1):
         for subset in itertools.combinations(range(m), size):
-            tokens = budget.lengths[list(subset)].sum()
-            if budget.most - longest <= tokens <= budget.most and set(np.flatnonzero(budget.pinned)) <= set(subset):
+            rows = np.array(subset, int)
+            parts = [budget.lengths[rows[group[rows] == g]].sum() for g in range(len(low))]
+            shared = all(low[g] - longest[g] - 1e-9 <= part <= high[g] + 1e-9 for g, part in enumerate(parts))
+            spent = budget.most - sum(longest) <= sum(parts) <= budget.most
+            if spent and shared and set(np.flatnonzero(budget.pinned)) <= set(subset):
                 yield subset
 
 
@@ -90,24 +115,42 @@ def test_the_cut_fills_and_the_vertex_is_the_best_of_the_linear_programme(seed):
     mask = budget.fill(scores, torch.arange(m))
     allowed = {tuple(s) for s in filling(budget)}
     assert tuple(mask.nonzero().squeeze(1).tolist()) in allowed and budget.filled(mask)
-    spent = budget.lengths[mask.numpy()].sum()
-    assert (budget.lengths[~mask.numpy()] + spent > budget.most).all()  # nothing more fits
+    spent, others, room = budget.lengths[mask.numpy()].sum(), ~mask.numpy(), np.inf
+    if budget.quotas is not None:
+        group, low, high, _ = budget.quotas
+        held = np.bincount(group[mask], budget.lengths[mask], 3)
+        lacking = np.maximum(low - held, 0)
+        room = np.minimum(high - held, budget.most - spent - lacking.sum() + lacking)[group[others]]
+    # nothing more fits, beside what groups lack
+    assert (budget.lengths[others] > np.minimum(budget.most - spent, room) - 1e-9).all()
     for gains in (rng.normal(size=m), -rng.uniform(size=m), rng.uniform(size=m)):
         best = budget.vertex(torch.from_numpy(gains)).numpy()
         low = np.where(budget.pinned, 1.0, 0.0)
-        exact = linprog(
-            -gains,
-            A_ub=np.stack([budget.lengths, -budget.lengths]),
-            b_ub=[budget.most, -budget.least],
-            bounds=list(zip(low, np.ones(m))),
-        )
+        rows, limits = [budget.lengths, -budget.lengths], [budget.most, -budget.least]
+        if budget.quotas is not None:
+            for g, (floor, high) in enumerate(zip(budget.floors, budget.quotas[2], strict=True)):
+                part = np.where(budget.quotas[0] == g, budget.lengths, 0.0)
+                rows, limits = [*rows, part, -part], [*limits, high, -floor]
+        exact = linprog(-gains, A_ub=np.stack(rows), b_ub=limits, bounds=list(zip(low, np.ones(m))))
+        assert (np.stack(rows) @ best <= np.array(limits) + 1e-9).all() and (best >= low).all()
         assert gains @ best == pytest.approx(-exact.fun, abs=1e-9)
         assert gains @ best >= max(gains[list(s)].sum() for s in allowed) - 1e-12
-    for inside, outside in itertools.product(np.flatnonzero(mask), np.flatnonzero(~mask)):
-        swapped = mask.clone()
-        swapped[inside], swapped[outside] = False, True
-        may = budget.swappable(torch.tensor([inside]), torch.tensor([outside]), mask)
-        assert bool(may) == budget.filled(swapped) == (tuple(swapped.nonzero().squeeze(1).tolist()) in allowed)
+    even = budget.even()
+    assert even @ budget.lengths == pytest.approx(budget.most) and (even[budget.pinned] == 1).all()
+    assert ((even >= 0) & (even <= 1)).all() and all(row @ even <= limit + 1e-9 for row, limit in zip(rows, limits))
+
+    def changed(*rows):
+        other = mask.clone()
+        other[list(rows)] ^= True
+        assert budget.filled(other) == (tuple(other.nonzero().squeeze(1).tolist()) in allowed)
+        return budget.filled(other)
+
+    inside, outside = np.flatnonzero(mask), np.flatnonzero(~mask)
+    for one, other in itertools.product(inside, outside):
+        may = budget.swappable(torch.tensor([one]), torch.tensor([other]), mask)
+        assert bool(may) == changed(one, other)
+    assert budget.addable(torch.from_numpy(outside), mask).tolist() == [changed(row) for row in outside]
+    assert budget.removable(torch.from_numpy(inside), mask).tolist() == [changed(row) for row in inside]
 
 
 @pytest.mark.parametrize("objective", ["pairwise", "disf_fixed", "vendi", "facility", "pairwise+facility", "disf"])

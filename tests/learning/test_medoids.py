@@ -139,7 +139,7 @@ def test_annealing_leaves_a_local_optimum_within_the_limits_and_ends_in_one(rng)
     indices, similarities = (part.numpy() for part in exact_lists(features, 40))
     lists, bonus, visit = Lists(indices.astype(np.int32), similarities), np.zeros(300), rng.permutation(300)
     pinned, group = np.arange(300) < 3, np.arange(300, dtype=np.int32) % 2
-    limits = Limits(pinned, group, np.array([12, 10]), np.array([20, 18]), np.zeros(300))
+    limits = Limits.of_rows(pinned, group, np.array([12, 10]), np.array([20, 18]))
     gains = []
     for _ in range(10):
         member = np.zeros(300, dtype=bool)

@@ -193,7 +193,8 @@ def test_compiled_loops_end_on_bonuses_that_are_no_numbers(bad):
     assert len(set(picks.tolist())) == len(picks) == (20 if bad == np.inf else 15)
     picks = medoids.greedy(*reverse, np.full(N, np.nan), 20, order)
     assert len(picks) == 0
-    member = cost_benefit.cost_benefit_greedy(*reverse, bonus, np.ones(N), 10.0, order, np.array([0]))
+    shares = cost_benefit.Shares(np.ones(N), 11.0, np.zeros(N, np.int32), np.zeros(1), np.full(1, np.inf))
+    member = cost_benefit.cost_benefit_greedy(*reverse, bonus, shares, order, np.array([0]))
     assert member.sum() <= 11 and (not np.isnan(bad) or not member[2::2].any())
     assert swapped(indices, similarities, bonus, member).any()
 

@@ -138,7 +138,7 @@ def test_rules_are_held_against_the_problem_of_the_view(page, opened, store, map
     assert not app.error and not start_link(app).proto.disabled
     view(app, problem=replace(problem, budget=50.0))
     assert "the budget is 50" in said_impossible(app)
-    # a quota on a group that is banned, and quotas beside a budget
+    # a quota on a group that is banned, of the rows and of the tokens
     app.button(key="rule_0").click().run()
     view(app, problem=problem, rules="")
     brush(app, Among("source", ("code",)))
@@ -149,7 +149,8 @@ def test_rules_are_held_against_the_problem_of_the_view(page, opened, store, map
     app.button(key="rule_quota").click().run()
     assert "must have at least 36 rows, but 0 may be selected" in said_impossible(app)
     view(app, problem=replace(problem, budget=2000.0))
-    assert "is a share of the rows" in said_impossible(app)
+    assert "must have at least 1,000 of the 2,000 tokens, but 0 may be selected" in said_impossible(app)
+    assert app.number_input(key="quota_low_code").label == "At least, % of the tokens"
 
 
 def test_a_solved_run_starts_from_no_earlier_one(page, opened, store):

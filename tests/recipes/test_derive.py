@@ -268,6 +268,19 @@ def test_pins_bans_and_quotas_hold(tmp_path):
         assert abs(kept[source == name].sum() - chosen[source == name].sum()) <= 4
 
 
+def test_shares_of_tokens_have_thresholds_of_their_own(tmp_path):
+    run = done(tmp_path, budget=150_000, quotas=(Quota("source", "web", 0.6, 0.6), Quota("source", "code", 0.0, 1.0)))
+    recipe = recipe_of(run)
+    groups, tau = recipe.thresholds.groups, recipe.thresholds.tau
+    corpus, x, rows = _read(run)
+    score = _score(recipe, x, corpus.quality, corpus.lengths)
+    source = np.array(corpus.metadata["source"].to_pylist())
+    kept = score >= np.array([groups.get(name, tau) for name in source])
+    assert groups["web"] != tau == groups["code"], "what does not bind shares the threshold of the rest"
+    assert recipe.learned["otherwise"] == (kept != rows["selected"].to_numpy()).sum() <= 0.05 * N
+    assert corpus.lengths[kept & (source == "web")].sum() == pytest.approx(90_000, rel=0.05)
+
+
 def test_a_group_of_which_nothing_may_be_kept_has_no_threshold(tmp_path):
     run = done(tmp_path, quotas=(Quota("source", "web", 0.0, 0.0), Quota("source", "code", 1.0, 1.0)))
     thresholds = recipe_of(run).thresholds

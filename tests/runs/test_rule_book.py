@@ -139,6 +139,8 @@ def test_a_quota_above_what_there_is_is_refused(corpus, rule_store):
     )
     with pytest.raises(OptionError, match="must have at least 33 rows"):
         rule_store.applied(SelectionConfig.from_options(select_ratio=0.15), book, corpus)
+    with pytest.raises(OptionError, match="must have at least 900 of the 1,000 tokens"):
+        rule_store.applied(SelectionConfig.from_options(budget=1000), book, corpus)
 
 
 @pytest.mark.parametrize(

@@ -141,6 +141,15 @@ def test_a_budget_is_filled(tmp_path, shards, scratch):
     assert run.facts()["banned"] == 2
 
 
+@pytest.mark.parametrize("scratch", [False, True])
+def test_shares_of_a_budget_hold(tmp_path, shards, scratch):
+    quotas = Quota("source", "a", 0.5, 0.5), Quota("source", "b", 0.0, 0.25)
+    summary, selected, _ = done(tmp_path, shards, scratch, budget=120.0, quotas=quotas)
+    held = {name: TOKENS[selected][SOURCE[selected] == name].sum() for name in "abc"}
+    assert 60 - TOKENS.max() < held["a"] <= 60 and held["b"] <= 30 and sum(held.values()) <= 120
+    assert summary["tokens"] == sum(held.values()) > 120 - 3 * TOKENS.max() and summary["gap"] >= 0
+
+
 def test_rules_that_nothing_obeys_are_refused_in_a_sentence(tmp_path, shards):
     both = listed(tmp_path / "both.txt", [3])
     with pytest.raises(OptionError, match="--pin and --ban both name 1 rows"):

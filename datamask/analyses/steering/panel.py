@@ -137,8 +137,9 @@ def _quota(workspace: Workspace, view: Linked, columns: list[str]) -> None:
     count = int(counts[list(map(str, names)).index(value)])
     share = count / len(codes)
     st.caption(f"{count:,} rows, {words.percent(share, 1)} of the corpus.")
+    counted = "tokens" if workspace.settings.budget is not None else "selection"
     low = st.number_input(
-        "At least, % of the selection",
+        f"At least, % of the {counted}",
         0.0,
         100.0,
         round(100 * share, 1),
@@ -147,7 +148,7 @@ def _quota(workspace: Workspace, view: Linked, columns: list[str]) -> None:
         key=f"quota_low_{value}",
     )
     high = st.number_input(
-        "At most, % of the selection",
+        f"At most, % of the {counted}",
         0.0,
         100.0,
         100.0,

@@ -169,12 +169,10 @@ class Limits:
         lengths = rules.lengths[rows.row]
         if empty := int((lengths[eligible] <= 0).sum()):
             raise OptionError(f"--budget: {empty:,} rows have no tokens; --ban them, or use --select_ratio")
-        of_given = float(lengths[given].sum())
-        most = rules.budget + of_given
-        eligible = eligible[pinned[eligible] | (lengths[eligible] <= most - lengths[pinned].sum())]
-        budget = Budget(lengths[eligible], most, pinned[eligible], of_given)
-        budget.check()
-        quality = BudgetedQuality(rows.quality, torch.from_numpy(lengths), most)
+        group = rules.group[rows.row].astype(np.int64)
+        groups = (group, rules.low, rules.high, rules.names) if len(rules.names) > 1 else None
+        eligible, budget = Budget.within(rules.budget, lengths, eligible, pinned, given, groups)
+        quality = BudgetedQuality(rows.quality, torch.from_numpy(lengths), budget.most)
         return cls(quality, torch.from_numpy(eligible), None, budget, given, lengths)
 
     def free(self, rows: ListedRows, size: int) -> Problem:

@@ -16,9 +16,10 @@ from datamask.config import SelectionConfig
 from datamask.evaluation.id_lists import read_rows
 from datamask.evaluation.pool import Pool
 from datamask.evaluation.problems import pose
-from datamask.learning.rules import Rules
+from datamask.learning.problem import Problem
 from datamask.objectives.contract import chunks
 from datamask.polling import Poll, no_poll
+from datamask.quotas import binding
 
 SIMILARITIES_AT_ONCE = 16_000_000
 
@@ -80,9 +81,7 @@ class Explainer:
             self._scale = lengths[self.eligible].mean() / np.where(lengths > 0, lengths, np.inf)
             self.parts = {name: part * self._scale for name, part in self.parts.items()}
         self.score = np.sum(list(self.parts.values()), axis=0)
-        self.threshold = _thresholds(
-            self.score, self.mask, self.eligible, self.pinned, problem.eligible.cpu().numpy(), problem.rules
-        )
+        self.threshold = _thresholds(self.score, self.mask, self.eligible & ~self.pinned, problem)
         self.average = {name: float(part[self.eligible].mean()) for name, part in self.parts.items()}
         self.sd = float(self.score[self.eligible].std())
         free = self.eligible & ~self.pinned
@@ -201,18 +200,19 @@ def _share_below(values: np.ndarray, value: float) -> float:
     return float((values < value).mean())
 
 
-def _thresholds(
-    score: np.ndarray, mask: np.ndarray, eligible: np.ndarray, pinned: np.ndarray, rows: np.ndarray, rules: Rules | None
-) -> np.ndarray:
-    """The threshold of every row, float64 ``(N,)``; rows that cannot be selected are held against the common one."""
-    free = eligible & ~pinned
+def _thresholds(score: np.ndarray, mask: np.ndarray, free: np.ndarray, problem: Problem) -> np.ndarray:
+    """The threshold of every row, float64 ``(N,)``; rows that cannot be selected are held against the common one.
+
+    Args:
+        mask: bool ``(N,)``, the selection. free: bool ``(N,)``, rows that may be in or out.
+    """
     out = np.full(len(score), _cut(score[free], int((mask & free).sum())))
-    if rules is None:
+    if (limits := problem.limits) is None:
         return out
-    group = np.full(len(score), -1)
-    group[rows] = rules.group
-    counts = np.bincount(rules.group[mask[rows]], minlength=len(rules.low))
-    bound = (counts == rules.low) | (counts == rules.high)
+    rows, group = problem.eligible.cpu().numpy(), np.full(len(score), -1)
+    group[rows] = limits.groups[0]
+    lengths = None if problem.budget is None else problem.budget.lengths
+    bound = binding(limits.groups, mask[rows], free[rows], lengths)
     loose = free & ~np.isin(group, bound.nonzero()[0])
     if loose.any():
         out[:] = _cut(score[loose], int((mask & loose).sum()))
