@@ -170,6 +170,10 @@ def timed(corpus: Path, root: Path, threads: str, words: Sequence[str], limit: i
     environment = {name: value for name, value in os.environ.items() if name not in ("OMP_NUM_THREADS", "PYTHONPATH")}
     if threads != "all":
         environment["OMP_NUM_THREADS"] = threads
+
+    def limited() -> None:
+        resource.setrlimit(resource.RLIMIT_CPU, (limit or -1, limit or -1))
+
     with tempfile.TemporaryDirectory() as folder:
         places = ("--output", str(Path(folder) / "out.parquet"), "--runs_dir", str(Path(folder) / "runs"), "--json")
         before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
@@ -180,7 +184,7 @@ def timed(corpus: Path, root: Path, threads: str, words: Sequence[str], limit: i
             capture_output=True,
             text=True,
             check=limit is None,
-            preexec_fn=limit and (lambda: resource.setrlimit(resource.RLIMIT_CPU, (limit, limit))),
+            preexec_fn=limited if limit else None,
         )
         wall, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
     if done.returncode:
