@@ -14,6 +14,7 @@ import os
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -47,7 +48,7 @@ class Place:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryFile(dir=self.folder) as file:
-                take_room(file.fileno(), nbytes)
+                take_room(file, nbytes)
                 return np.ndarray(shape, kind, mmap.mmap(file.fileno(), nbytes))
         except OSError as error:
             raise StoreError(
@@ -74,10 +75,11 @@ class Place:
 MEMORY = Place()
 
 
-def take_room(handle: int, nbytes: int) -> None:
+def take_room(file: IO[bytes], nbytes: int) -> None:
     """Give a new file its length, and the disk's blocks for all of it. Raises OSError where the disk has no room."""
     if hasattr(os, "posix_fallocate"):
-        os.posix_fallocate(handle, 0, nbytes)
+        os.posix_fallocate(file.fileno(), 0, nbytes)
     else:  # macOS
         for low in range(0, nbytes, len(ZEROS)):
-            os.write(handle, ZEROS[: nbytes - low])
+            file.write(ZEROS[: nbytes - low])
+        file.flush()

@@ -68,6 +68,16 @@ def test_a_killed_process_leaves_nothing(tmp_path):
     assert ended.returncode == -signal.SIGKILL and not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize("system", ["linux", "macos"])
+def test_a_file_gets_its_size_and_nothing_else(tmp_path, monkeypatch, system):
+    if system == "macos":
+        monkeypatch.delattr(places.os, "posix_fallocate", raising=False)
+        monkeypatch.setattr(places, "ZEROS", bytes(1000))
+    with (tmp_path / "zeros").open("wb") as file:
+        places.take_room(file, 2345)
+        assert (tmp_path / "zeros").read_bytes() == bytes(2345)
+
+
 @pytest.mark.parametrize("in_one_call", [True, False])
 def test_room_is_taken_at_once_and_none_is_one_sentence(tmp_path, monkeypatch, in_one_call):
     """The system's own refusal: a limit on the size of files. Before anything is written to the map."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
 
 import numpy as np
 import pytest
@@ -23,7 +22,6 @@ from datamask.objectives.quality import Quality
 from datamask.out_of_core.cells import CellBlocks
 from datamask.out_of_core.facility import solve_facility
 from datamask.out_of_core.listed import solve as listed
-from datamask.out_of_core.listed import whole_lists
 from datamask.out_of_core.listed.solve import Limits, ListedRows
 from datamask.out_of_core.listed.whole_lists import WholeLists
 from datamask.work.context import UNWATCHED, Work
@@ -64,17 +62,6 @@ def test_whole_lists_are_those_of_the_blocks_in_steps(corpus):
         some = slice(offsets[row], offsets[row + 1])
         np.testing.assert_array_equal(listing[some], where[:, 0])
         np.testing.assert_array_equal(near[some], lists.near[where[:, 0], where[:, 1]])
-
-
-@pytest.mark.parametrize("system", ["linux", "macos"])
-def test_a_file_of_zeros_has_its_size_and_nothing_else(tmp_path, monkeypatch, system):
-    if system == "macos":
-        monkeypatch.delattr(os, "posix_fallocate")
-        monkeypatch.setattr(whole_lists, "ZEROS_AT_ONCE", 1000)
-    path = tmp_path / "zeros"
-    path.touch()
-    whole_lists.write_zeros(path, 2345)
-    assert path.read_bytes() == bytes(2345)
 
 
 @pytest.mark.parametrize(("lowest", "bits"), [(-0.3, 16), (0.0, 16), (0.4, 16), (0.6, 17), (0.999, 24), (1.0, 24)])

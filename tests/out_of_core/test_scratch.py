@@ -156,7 +156,7 @@ def test_quality_center_and_side_shards(folder, tmp_path):
     assert np.abs(scratch.features(0, scratch.rows) - x).max() <= 2.0**-11
     with pytest.raises(ValueError, match="transformed"):
         WholeCorpus.open(config)
-    with pytest.raises(OptionError, match="--scores joins shards by id"):
+    with pytest.raises(OptionError, match="put rows together in memory"):
         WholeCorpus.open(CorpusConfig((str(folder),), scores=(str(folder),)))
 
 

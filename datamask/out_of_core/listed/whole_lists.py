@@ -150,7 +150,7 @@ class WholeLists:
         with replacing(self.path(kind)) as part:
             # a map of a file with holes ends the process where the disk has no room for them
             with part.open("r+b") as file:
-                take_room(file.fileno(), max(1, count * np.dtype(dtype).itemsize))
+                take_room(file, max(1, count * np.dtype(dtype).itemsize))
             mapped = np.memmap(part, dtype, "r+", shape=(count,))
             yield np.asarray(mapped)
             mapped.flush()
