@@ -46,7 +46,8 @@ def made(pool, **options):
 )
 def test_parts_add_up_and_the_threshold_cuts_s_samples(pool, objective):
     _, mask, explainer = made(pool, objective=objective)
-    assert (explainer.score > explainer.threshold).sum() == mask.sum()
+    # copies of one text, which the corpus has, stand on the threshold together
+    assert (explainer.score > explainer.threshold).sum() <= mask.sum() <= (explainer.score >= explainer.threshold).sum()
     rows = np.r_[mask.nonzero()[0][:5], (~mask).nonzero()[0][:5]]
     for told in explainer.explain(rows):
         assert sum(part.value for part in told.parts) == pytest.approx(told.score - told.threshold, abs=1e-12)
