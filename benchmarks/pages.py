@@ -586,7 +586,7 @@ def measure_amounts(browser: Browser, work: Path) -> dict:
         for percent in AMOUNTS:
             still(server.pid)
             page.wait_for_function(STILL)
-            shares = tuple((each - 1) / 98 for each in (int(keep.input_value()), percent))
+            shares = (int(keep.input_value()) - 1) / 98, (percent - 1) / 98
             frames, _ = dragged(page, keep, shares, sent)
             start = time.perf_counter()
             page.mouse.up()

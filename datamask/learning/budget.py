@@ -115,7 +115,8 @@ class Budget:
     @cached_property
     def floors(self) -> np.ndarray:
         """A filling selection holds at least this of each group, float64 ``(C,)``."""
-        return np.maximum(self.groups[1] - self._longest, 0.0)
+        floors: np.ndarray = np.maximum(self.groups[1] - self._longest, 0.0)
+        return floors
 
     def held(self, rows: np.ndarray) -> np.ndarray:
         """Tokens of some rows by group, float64 ``(C,)``. rows: bool ``(m,)``."""
@@ -171,7 +172,8 @@ class Budget:
         rows = free[inside]
         lengths, of = self.lengths[rows], group[rows]
         before = np.cumsum(lengths) - lengths
-        before -= before[np.searchsorted(of, np.arange(len(fixed))).clip(max=max(len(rows) - 1, 0))][of]
+        first = np.maximum.accumulate(np.where(np.diff(of, prepend=-1), np.arange(len(of)), 0))
+        before -= before[first]
         must = np.clip((self.floors - fixed)[of] - before, 0.0, lengths)
         may = np.clip((high - fixed)[of] - before, must, lengths) - must
         order = np.argsort(-rate[inside], kind="stable")
@@ -213,7 +215,8 @@ class Budget:
     def _shares(self, tokens: np.ndarray, group: np.ndarray) -> np.ndarray:
         """Whether so many tokens fill a group's part of the budget. group: int64, of the same shape."""
         slack = SLACK * self.most
-        return (tokens <= self.groups[2][group] + slack) & (tokens >= self.floors[group] - slack)
+        filled: np.ndarray = (tokens <= self.groups[2][group] + slack) & (tokens >= self.floors[group] - slack)
+        return filled
 
     def swappable(self, inside: Tensor, outside: Tensor, mask: Tensor) -> Tensor:
         """Which single swaps keep the budget filled, bool ``(b, a)``: ``inside[a]`` out, ``outside[b]`` in."""

@@ -29,11 +29,9 @@ def thresholds_of(
     if not config.quotas:
         tau = threshold(scores[free], learned.selected[free], amounts[free])
         return Thresholds(tau, least_quality=least), np.full(n, tau)
-    mask, given, lengths = learned.selected | learned.given, learned.given, amounts
-    if config.budget is None:
-        size, lengths = int(mask.sum()), None
-    else:
-        size = config.budget + float(amounts[given].sum())
+    mask, given = learned.selected | learned.given, learned.given
+    lengths = None if config.budget is None else amounts
+    size = int(mask.sum()) if config.budget is None else config.budget + float(amounts[given].sum())
     groups = quota_groups(config.quotas, learned.corpus, size, given, lengths)
     group, low, high, _ = groups
     loose = ~binding(groups, mask, free, lengths)
