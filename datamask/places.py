@@ -53,7 +53,7 @@ class Place:
         except OSError as error:
             raise StoreError(
                 f"{nbytes / 1e9:,.2f} GB cannot be written to {self.folder}: {error.strerror or error}; free some "
-                "space, or name a folder on a larger disk with --scratch_dir"
+                "space, or name another folder with --scratch_dir (into= in Python)"
             ) from error
 
     def copy(self, array: np.ndarray) -> np.ndarray:

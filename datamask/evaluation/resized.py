@@ -11,13 +11,15 @@ from dataclasses import replace
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from datamask.config import SelectionConfig
 from datamask.errors import OptionError
 from datamask.evaluation.problems import PosedProblem
+from datamask.learning.budget import Budget
 from datamask.learning.problem import Problem
 from datamask.polling import Poll, no_poll
-from datamask.quotas import check_tokens, quota_limits
+from datamask.quotas import quota_limits
 
 
 def resized(
@@ -46,23 +48,25 @@ def resized(
     for other in others:
         poll()
         try:
-            masks.append(_with_amount(posed, other).subset(ranked).cpu().numpy() & ~posed.given)
+            another, left = _with_amount(posed, other)
+            masks.append(another.subset(ranked[left]).cpu().numpy() & ~posed.given)
         except OptionError:
             masks.append(None)
     return masks
 
 
-def _with_amount(posed: PosedProblem, other: SelectionConfig) -> Problem:
+def _with_amount(posed: PosedProblem, other: SelectionConfig) -> tuple[Problem, Tensor]:
+    """The problem with another amount, and which of the eligible rows it has still, int64."""
     problem = posed.problem
-    if problem.budget is not None and other.budget is not None:
-        budget = replace(problem.budget, most=other.budget + problem.budget.given)
-        budget.check()
-        if budget.quotas is not None:
-            group, given = budget.quotas[0], posed.given[problem.eligible.cpu().numpy()]
-            quotas = group, *quota_limits(other.quotas, group, budget.most, given, budget.lengths)
-            check_tokens(quotas, budget.lengths, budget.pinned, given, budget.most)
-            budget = replace(budget, quotas=quotas)
-        return replace(problem, budget=budget)
+    everyone = torch.arange(len(problem.eligible), device=problem.joint.device)
+    if (old := problem.budget) is not None and other.budget is not None:
+        given, groups = posed.given[problem.eligible.cpu().numpy()], None
+        if old.quotas is not None:
+            group, most = old.quotas[0], other.budget + old.given
+            groups = group, *quota_limits(other.quotas, group, most, given, old.lengths)
+        rows, budget = Budget.within(other.budget, old.lengths, np.arange(len(old.lengths)), old.pinned, given, groups)
+        kept = everyone[torch.from_numpy(rows).to(everyone.device)]
+        return replace(problem, budget=budget, eligible=problem.eligible[kept]), kept
     size, rules = other.size(problem.joint.n) + int(posed.given.sum()), problem.rules
     if size > len(problem.eligible):
         raise OptionError(f"{size:,} rows are to be selected, but {len(problem.eligible):,} may be")
@@ -71,4 +75,4 @@ def _with_amount(posed: PosedProblem, other: SelectionConfig) -> Problem:
         low, high, names = quota_limits(other.quotas, rules.group, size, given)
         rules = replace(rules, low=low, high=high, names=names)
         rules.check(size)
-    return replace(problem, size=size, rules=rules)
+    return replace(problem, size=size, rules=rules), everyone

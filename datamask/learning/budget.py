@@ -121,7 +121,8 @@ class Budget:
     def held(self, rows: np.ndarray) -> np.ndarray:
         """Tokens of some rows by group, float64 ``(C,)``. rows: bool ``(m,)``."""
         group, low, _, _ = self.groups
-        return np.bincount(group[rows], self.lengths[rows], len(low))
+        # of no rows NumPy counts whole numbers, whatever the weights are
+        return np.bincount(group[rows], self.lengths[rows], len(low)).astype(np.float64)
 
     def check(self) -> None:
         """Raise the reason why there is nothing to choose.

@@ -46,7 +46,8 @@ class ClusterBalanced(Scored):
             return None
         shares = f"equal shares of at most {self.clusters:,} cluster{'' if self.clusters == 1 else 's'}"
         clip = f", none used beyond {number_text(self.clip)} of it" if self.clip < 1 else ""
-        return shares + clip + (", as far as pins and quotas allow" if self.problem.rules is not None else "")
+        bent = self.problem.grouped or bool(self.problem.pinned.any())
+        return shares + clip + (", as far as pins and quotas allow" if bent else "")
 
     def scores_of(self, poll: Poll) -> Tensor:
         """Minus the place in the order in which rows are taken, float64 ``(m,)``.

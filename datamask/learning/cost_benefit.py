@@ -68,7 +68,8 @@ def cost_benefit_greedy(
         cover(offsets, rows, near, best, i)
     bounds = np.full(len(bonus), np.inf)
     bounds[member | (bonus == -np.inf)] = -np.inf
-    held = np.bincount(group[member], shares.lengths[member], len(low))
+    # of no rows NumPy counts whole numbers, whatever the weights are
+    held = np.bincount(group[member], shares.lengths[member], len(low)).astype(np.float64)
     room, slack, looking = shares.most - float(held.sum()), SLACK * shares.most, True
     while looking:
         poll()

@@ -232,7 +232,7 @@ class Tokens(Kind):
 
 @dataclass(frozen=True)
 class Quotas(Kind):
-    """Quotas on values of one column, each value once."""
+    """Quotas on values of one column, each value once; a text is read as on the command line."""
 
     many: ClassVar[bool] = True
 
@@ -240,7 +240,8 @@ class Quotas(Kind):
         return tuple(Quota(**quota) for quota in value)
 
     def canonical(self, value: Any, name: str) -> tuple[Quota, ...]:
-        quotas = tuple(value)
+        given = (value,) if isinstance(value, (str, Quota)) else value
+        quotas = tuple(Quota.parse(quota) if isinstance(quota, str) else quota for quota in given)
         listed = ", ".join(map(str, quotas))
         for condition, expected in (
             (len({quota.column for quota in quotas}) <= 1, "on one column"),

@@ -310,19 +310,29 @@ def solver_for(config: SelectionConfig, corpus: CorpusConfig | None = None) -> W
         corpus: None: one whose rows lie in one shard each.
 
     Raises:
-        OptionError: an engine is named that has nothing to do, or lacks its library.
+        OptionError: an engine is named that has nothing to do, or lacks its library; or a sample is asked for beside
+            all rows, where nothing begins with one.
     """
     names = [name for name, _ in config.terms]
-    # what is solved at lambda 1 is quality alone, whatever the objective; facility needs a lambda below 1
-    quality_alone = config.lamb == 1 and names != ["facility"]
+    if config.lamb == 1:  # quality alone, which passes solve whatever the objective; lists of facility are for less
+        names = [] if names == ["facility"] else ["pairwise"]
     used = {option for option in OBEYED if getattr(config, option)}
     leaves_out = config.prune or config.collapse != "none"
     if not (leaves_out or config.components not in (None, ALL) or (corpus is not None and is_joined(corpus))):
         for solver in SOLVERS:
-            objectives = quality_alone or set(names) <= set(solver.objectives)
-            if objectives and config.estimator in solver.estimators and used <= set(solver.rules):
+            if (
+                names
+                and set(names) <= set(solver.objectives)
+                and config.estimator in solver.estimators
+                and used <= set(solver.rules)
+            ):
                 engine_of(config)  # before anything is read: a library may be missing
                 return solver
+    if config.all_rows and corpus is not None and corpus.rows is not None:
+        raise OptionError(
+            "--rows takes a sample, and --all selects from all rows; leave one of them out (facility, pairwise and "
+            "disf_fixed by relaxed alone begin with a sample)"
+        )
     if config.engine != "local":
         raise OptionError(
             f"--engine {config.engine} does the tasks of facility, pairwise and disf_fixed by relaxed, and these "

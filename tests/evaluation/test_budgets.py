@@ -198,7 +198,7 @@ def test_mixtures_hold_to_within_a_row(kept, demo_corpus, mixture, objective):
     rows = pd.DataFrame(
         {"source": demo_corpus.metadata["source"].to_pandas(), "tokens": demo_corpus.lengths, "rows": 1.0}
     )
-    quotas = tuple(Quota("source", name, *shares) for name, shares in mixture.items())
+    quotas = tuple(f"source={name}:{low}:{high}" for name, (low, high) in mixture.items())
     for counted, how in (("tokens", {"budget": 60_000}), ("rows", {"select_ratio": 0.1})):
         found = select(demo_corpus, objective=objective, quotas=quotas, cache_dir=kept, device="cpu", **how)
         members = rows[found.mask]

@@ -77,15 +77,22 @@ def test_pins_bans_and_quotas_hold_at_every_amount(shard, tmp_path):
     assert solver.resized(mask, 0.5, [few]) == [None]
 
 
-def test_a_budget_is_filled_at_every_amount(shard, tmp_path):
-    corpus = shard[0]
-    total, lengths = corpus.lengths.sum(), corpus.lengths
-    config = SelectionConfig.from_options(budget=float(round(0.3 * total)))
+@pytest.mark.parametrize("shared", [False, True])
+def test_a_budget_is_filled_at_every_amount(shard, tmp_path, shared):
+    corpus, table, _ = shard
+    total, lengths, value = corpus.lengths.sum(), corpus.lengths, str(table.source.mode()[0])
+    quotas = (Quota("source", value, 0.1, 0.15),) if shared else ()
+    config = SelectionConfig.from_options(budget=float(round(0.3 * total)), quotas=quotas)
     solver = open_live(corpus, config, tmp_path)
     mask = solver.solve(0.5).mask
     for share in (0.2, 0.25, 0.4):
         (resized,) = solver.resized(mask, 0.5, [replace(config, budget=share * total)])
-        assert share * total - lengths.max() <= lengths[resized].sum() <= share * total
+        most, held = share * total, lengths[resized & (table.source.astype(str) == value)].sum()
+        assert most - (1 + shared) * lengths.max() <= lengths[resized].sum() <= most
+        assert not shared or 0.1 * most - lengths.max() <= held <= 0.15 * most
+    # what is too long for a smaller share is in no preview of it
+    (few,) = solver.resized(mask, 0.5, [replace(config, budget=10 * lengths.max())])
+    assert not shared or lengths[few & (table.source.astype(str) == value)].sum() <= 1.5 * lengths.max()
 
 
 def test_on_the_demo_it_shares_most_rows_with_what_is_then_solved(tmp_path):

@@ -28,7 +28,7 @@ from tests.reference import budgets
 
 def random_budget(rng, m):
     """A budget that holds some two fifths of the tokens, and at times a pin, and quotas of two of three groups."""
-    lengths = rng.integers(1, 12, size=m).astype(float)
+    lengths = rng.integers(4, 48, size=m) / 4
     pinned = np.zeros(m, dtype=bool)
     pinned[: int(rng.integers(0, 2))] = True
     least = lengths[pinned].sum() + lengths[~pinned].max()  # every row fits beside the pins

@@ -106,7 +106,6 @@ def test_samples_and_learners_obey(rng):
         ([0, 0], [9, 9], 6, "--pin names 6"),
         ([0, 0], [1, 2], 0, "allow from 0 to 3"),
         ([2, 4], [9, 9], 0, "allow from 6"),
-        ([2, 0], [1, 9], 0, "at most 1"),
     ],
 )
 def test_impossible_rules_are_refused_with_the_reason(low, high, pins, says):

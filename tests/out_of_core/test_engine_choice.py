@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from datamask.config import SelectionConfig
+from datamask.config import CorpusConfig, SelectionConfig
 from datamask.errors import OptionError
 from datamask.out_of_core.engines import open_engine
 from datamask.out_of_core.facility import solve_facility
@@ -57,3 +57,15 @@ def test_an_engine_without_work_is_said(here, capsys):
     words = ["select", "in.parquet", "--output", "out.parquet", "--device", "cpu", *words]
     assert run(*words) == 0
     assert "is solved there, without --engine ray" in capsys.readouterr().err
+
+
+def test_quality_alone_is_solved_by_passes_where_these_obey_its_rules_and_a_sample_of_all_rows_is_refused():
+    def solver(corpus=None, **options):
+        return solver_for(SelectionConfig.from_options(lamb=1.0, scratch_dir="scratch", **options), corpus)
+
+    assert solver(objective="vendi").solve is solver(objective="pairwise").solve
+    assert solver(objective="pairwise", budget=1000) is None and solver(objective="facility") is None
+    sample = CorpusConfig(("shards",), rows=300)
+    assert solver(sample, objective="pairwise", all_rows=True) is not None
+    with pytest.raises(OptionError, match="leave one of them out"):
+        solver(sample, objective="pairwise", all_rows=True, budget=1000)

@@ -150,7 +150,8 @@ def test_a_fresh_corpus_opens_solved_in_the_middle(page, opened, store, mapped, 
         behind = live.find(opened.corpus, lambda_points.settings_of(None))
         behind.wait(LONG)
         app.run()
-        assert "λ 0.5 ·" in answered(app) and "facility, ratio 0" in answered(app) and "72 of 240 rows" in answered(app)
+        said = answered(app)
+        assert "λ 0.5 ·" in said and "facility, keep 30\xa0%" in said and "72 of 240 rows" in said
     solved = behind.refined(0.5, LONG).mask
     assert downloads["file"]["chunk_id"].to_pylist() == opened.corpus.ids.filter(solved).to_pylist()
     assert titles(page(corpus=opened.key)) == ["Selected at λ 0.5"]

@@ -135,9 +135,11 @@ def _quota(workspace: Workspace, view: Linked, columns: list[str]) -> None:
         key=f"quota_value_{column}_{place}",
     )
     count = int(counts[list(map(str, names)).index(value)])
-    share = count / len(codes)
-    st.caption(f"{count:,} rows, {words.percent(share, 1)} of the corpus.")
-    counted = "tokens" if workspace.settings.budget is not None else "selection"
+    share, counted, of = count / len(codes), "selection", "the corpus"
+    if workspace.settings.budget is not None and corpus.lengths is not None:
+        held = corpus.lengths[codes == list(map(str, names)).index(value)].sum()
+        share, counted, of = float(held / corpus.lengths.sum()), "tokens", "all tokens"
+    st.caption(f"{count:,} rows, {words.percent(share, 1)} of {of}.")
     low = st.number_input(
         f"At least, % of the {counted}",
         0.0,
