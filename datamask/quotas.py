@@ -98,6 +98,11 @@ def quota_limits(
     return low, high, ("the rest", *(f"{quota.column}={quota.value}" for quota in quotas))
 
 
+def tokens_by_group(group: np.ndarray, lengths: np.ndarray, groups: int) -> np.ndarray:
+    """The tokens of some rows by group, float64 ``(C,)``. NumPy alone gives integers where there are no rows."""
+    return np.bincount(group, lengths, groups).astype(np.float64)
+
+
 def check_tokens(groups: Groups, lengths: np.ndarray, pinned: np.ndarray, given: np.ndarray, size: float) -> None:
     """Raise the reason why no selection can spend a token budget so that each group has its share.
 
@@ -111,7 +116,7 @@ def check_tokens(groups: Groups, lengths: np.ndarray, pinned: np.ndarray, given:
     group, low, high, names = groups
 
     def tokens(rows: np.ndarray) -> np.ndarray:
-        return np.bincount(group[rows], lengths[rows], len(names))
+        return tokens_by_group(group[rows], lengths[rows], len(names))
 
     had = tokens(given)
     lows, highs = np.maximum(low - had, 0.0), high - had

@@ -28,7 +28,7 @@ from torch import Tensor
 from datamask.compiling import compiled
 from datamask.errors import OptionError
 from datamask.learning.rules import even_weights
-from datamask.quotas import SLACK, Groups, check_tokens
+from datamask.quotas import SLACK, Groups, check_tokens, tokens_by_group
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class Budget:
         room = np.full(len(lengths), most - lengths[pinned].sum())
         if groups is not None:
             group, low, high, _ = groups
-            room = np.minimum(room, (high - np.bincount(group[pinned], lengths[pinned], len(low)))[group])
+            room = np.minimum(room, (high - tokens_by_group(group[pinned], lengths[pinned], len(low)))[group])
         rows = eligible[pinned[eligible] | (lengths[eligible] <= room[eligible])]
         quotas = None if groups is None else (groups[0][rows], *groups[1:])
         budget = cls(lengths[rows], most, pinned[rows], of_given, quotas)
@@ -121,8 +121,7 @@ class Budget:
     def held(self, rows: np.ndarray) -> np.ndarray:
         """Tokens of some rows by group, float64 ``(C,)``. rows: bool ``(m,)``."""
         group, low, _, _ = self.groups
-        # of no rows NumPy counts whole numbers, whatever the weights are
-        return np.bincount(group[rows], self.lengths[rows], len(low)).astype(np.float64)
+        return tokens_by_group(group[rows], self.lengths[rows], len(low))
 
     def check(self) -> None:
         """Raise the reason why there is nothing to choose.
