@@ -66,7 +66,7 @@ def open_corpus(
         row_limit: maximum number of rows if ``config.rows`` is None. None: as many as fit in a quarter of the memory. A
             larger corpus is sampled uniformly by hash, and ``provenance.notes`` says so.
         into: a folder on a disk, in whose files the features lie, and what is made of them; all rows are opened if
-            nobody says how many. What is selected is the same. None: in memory.
+            no number is given. What is selected is the same. None: in memory.
         **options: settings of `CorpusConfig` such as ``id_column="doc_id"``; not beside a `CorpusConfig`.
 
     Returns:

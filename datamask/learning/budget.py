@@ -27,7 +27,7 @@ from torch import Tensor
 
 from datamask.compiling import compiled
 from datamask.errors import OptionError
-from datamask.learning.rules import even_weights
+from datamask.learning.rules import level_weights
 from datamask.quotas import SLACK, Groups, check_tokens, tokens_by_group
 
 
@@ -188,7 +188,7 @@ class Budget:
     def even(self) -> np.ndarray:
         """Weights, float64 ``(m,)``, whose tokens are the budget, within the quotas: 1 where pinned, else as even as
         these let them be."""
-        return even_weights(self.lengths, self.pinned, self.groups, self.most)
+        return level_weights(self.lengths, self.pinned, self.groups, self.most)
 
     def per_token(self, gains: Tensor) -> Tensor:
         """Gains ``(m,)`` per token, the order in which a budget is best filled; per row where rows have no tokens."""
@@ -213,7 +213,7 @@ class Budget:
         return (tokens <= self.most + slack) & (tokens >= self.least - slack)
 
     def _shares(self, tokens: np.ndarray, group: np.ndarray) -> np.ndarray:
-        """Whether so many tokens fill a group's part of the budget. group: int64, of the same shape."""
+        """Whether so many tokens fill a group's part of the budget. group: int64, which broadcasts with them."""
         slack = SLACK * self.most
         filled: np.ndarray = (tokens <= self.groups[2][group] + slack) & (tokens >= self.floors[group] - slack)
         return filled
@@ -226,8 +226,8 @@ class Budget:
         if self.quotas is not None:
             held, (group, _, _, _) = self.held(chosen), self.quotas
             same, (old, new) = group[leaving] == group[coming], (group[leaving], group[coming])
-            allowed &= self._shares(held[old] - fewer + same * more, old + 0 * new)
-            allowed &= self._shares(held[new] + more - same * fewer, new + 0 * old)
+            allowed &= self._shares(held[old] - fewer + same * more, old)
+            allowed &= self._shares(held[new] + more - same * fewer, new)
         return torch.from_numpy(allowed).to(mask.device)
 
     def addable(self, outside: Tensor, mask: Tensor) -> Tensor:

@@ -81,7 +81,7 @@ class Rules:
 
         All free rows have one weight, but in groups whose least or most members ask for more or less of it.
         """
-        return even_weights(np.ones(len(self.group)), self.pinned, self.groups, size)
+        return level_weights(np.ones(len(self.group)), self.pinned, self.groups, size)
 
     def swappable(self, inside: Tensor, outside: Tensor, mask: Tensor) -> Tensor:
         """Which single swaps keep the rules, bool ``(b, a)``: member ``inside[a]`` out, other ``outside[b]`` in.
@@ -103,7 +103,7 @@ class Rules:
         return bool(chosen[self.pinned].all() and (count >= self.low).all() and (count <= self.high).all())
 
 
-def even_weights(amounts: np.ndarray, pinned: np.ndarray, groups: Groups, total: float) -> np.ndarray:
+def level_weights(amounts: np.ndarray, pinned: np.ndarray, groups: Groups, total: float) -> np.ndarray:
     """Weights, float64 ``(m,)``, whose amounts add to a total and obey the limits: 1 where pinned, else even as can be.
 
     Args:

@@ -314,7 +314,7 @@ def solver_for(config: SelectionConfig, corpus: CorpusConfig | None = None) -> W
             all rows, where nothing begins with one.
     """
     names = [name for name, _ in config.terms]
-    if config.lamb == 1:  # quality alone, which passes solve whatever the objective; lists of facility are for less
+    if config.lamb == 1:  # only quality counts: passes solve it for every objective but facility, whose lists they lack
         names = [] if names == ["facility"] else ["pairwise"]
     used = {option for option in OBEYED if getattr(config, option)}
     leaves_out = config.prune or config.collapse != "none"
