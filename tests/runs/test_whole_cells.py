@@ -10,7 +10,6 @@ from datamask import measured
 from datamask.cli.output import summary_text
 from datamask.config import CorpusConfig, RunConfig, SelectionConfig
 from datamask.corpus import open_corpus
-from datamask.errors import OptionError
 from datamask.learning import facility_solver
 from datamask.runs.attempt import attempt
 from datamask.runs.execute import execute
@@ -135,8 +134,3 @@ def test_a_stopped_run_goes_on_from_its_scratch_and_ends_as_one_that_was_not_sto
     assert resumed.status.state == "done" and not kept.exists()
     _, whole = unbroken
     assert pq.read_table(run.path / "selection.parquet").equals(pq.read_table(whole.path / "selection.parquet"))
-
-
-def test_what_no_solver_has_is_refused_before_anything_is_read(folder, tmp_path):
-    with pytest.raises(OptionError, match="lambda below 1"):
-        execute(created(tmp_path, folder, lamb=1.0))
