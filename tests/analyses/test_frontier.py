@@ -111,8 +111,7 @@ def test_what_is_proved_and_for_what(made):
     with listed.writer() as writer:
         writer.set_status("done", summary={**listed.status().to_dict()["summary"], "bound_holds_for": "listed"})
     assert [spots.spot_of(run).plane for run in (raw, listed)] == [None, None]
-    assert f"Gap 1.00{words.GAP}%" in frontier.proof_words(line.spots[0])
-    assert frontier.proof_words(spots.spot_of(raw)) == ""
+    assert line.spots[0].gap == pytest.approx(0.01) and spots.spot_of(raw).gap is None
 
 
 def test_what_one_estimator_proved_holds_for_all_under_the_same_rules_alone(made):

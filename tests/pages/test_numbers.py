@@ -372,8 +372,6 @@ def test_one_lambda_has_one_answer_on_the_map_in_the_table_and_on_the_frontier(p
     # the page of the run, in words
     mask = disk.selected(made[0.5])
     quality, diversity = disk.shares(mask, disk.best_diversity(made[0.5]))
-    assert plain(metrics(pages["frontier"])["Quality"]) == per_cent(quality)
-    assert plain(metrics(pages["frontier"])["Diversity"]) == per_cent(diversity)
     value = 0.5 * quality + 0.5 * diversity
     assert f"joint value is {per_cent(value, 2)}" in words_of(pages["runs"])
 

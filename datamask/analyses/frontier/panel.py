@@ -169,19 +169,8 @@ def _of_spot(line: Line | None, spot: Spot, names: dict[str, str]) -> None:
     where = names[line.key] if line is not None else ""
     with st.container(gap="small"):
         st.markdown(f"**{words.plain(title, 60)}**" + (f"  \n:gray[{words.plain(where, 120)}]" if where else ""))
-        # beside each other where both are whole, else below each other: half a number is none
-        with st.container(horizontal=True, gap="medium"):
-            for label, share, raw in (
-                ("Quality", spot.quality, f"Mean quality score: {words.value(spot.raw_quality)}."),
-                ("Diversity", spot.diversity, f"Unscaled value: {words.value(spot.raw_diversity)}."),
-            ):
-                st.metric(label, words.percent(share), width="content", help=raw)
-        price = tables.price_words(spot)
-        if price:
+        if price := tables.price_words(spot):
             st.markdown(price, help="The slope of the dotted tangent. Each further percent costs more.")
-        proved = tables.proof_words(spot)
-        if proved:
-            st.caption(proved)
         parameters = views.address_of_run(spot.run_id)
         with st.container(gap=None):
             views.page_link("app.py", "Show on the map", ":material/scatter_plot:", address=parameters)
@@ -211,9 +200,7 @@ def _points(table: pd.DataFrame, spot: Spot | None) -> None:
         key=key,
         on_select=ticked,
         selection_mode="single-row",
-        column_order=order
-        if table["curve"].nunique() == 1
-        else ["curve", *(name for name in order if name != "curve")],
+        column_order=order,
         alt="All points of the picture",
         column_config={
             "curve": st.column_config.TextColumn(width=132),

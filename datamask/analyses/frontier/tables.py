@@ -18,7 +18,6 @@ import pandas as pd
 from datamask import catalogue
 from datamask.analyses.comparison.tables import SETTINGS
 from datamask.config import LEARNER_OPTIONS, SelectionConfig
-from datamask.dashboard.drawing import words
 from datamask.dashboard.runs import outcome
 from datamask.dashboard.tradeoff import amounts
 from datamask.dashboard.tradeoff.geometry import HalfPlane, price
@@ -184,13 +183,6 @@ def price_words(spot: Spot) -> str:
         return "At λ 0 only diversity counts; the first percent of quality is almost free."
     amount = f"{price(spot.lamb):.2g}" if price(spot.lamb) < 9.95 else f"{price(spot.lamb):.0f}"
     return f"+1 % quality costs {amount} % diversity here."
-
-
-def proof_words(spot: Spot) -> str:
-    """How near the best a point is proved to be; empty where nothing is proved."""
-    if spot.gap is None:
-        return ""
-    return f"Gap {words.gap_percent(spot.gap):.2f}{words.GAP}% for this objective and λ."
 
 
 def hull_only(objective: str) -> bool:
