@@ -96,21 +96,16 @@ def estimate(
 
 
 def sentence_of_two(solve: Cost | None, learn: Cost | None, n: int, shown: int | None = None) -> str:
-    """What is selected, and how long either way takes, in Markdown; one of the two may be None, refused.
+    """What is selected, and how long a way takes where that is known, in Markdown; one may be None, refused.
 
     Args:
         n: rows of the corpus. shown: the selected rows that the page says already; their number is not said again.
     """
     first = _sized(solve, learn)
-    size = "" if first.selected == shown else f"{_rows(first, n)}. "
+    size = [] if first.selected == shown else [f"{_rows(first, n)}."]
     ways = [("Solve", solve), ("Learn masks", learn)]
-    known = [
-        f"{name}: about **{words.roughly(cost.seconds)}**." for name, cost in ways if cost and cost.seconds is not None
-    ]
-    if not known:
-        return f"{size}No estimate of the time yet."
-    unknown = [f"{name}: no estimate yet." for name, cost in ways if cost and cost.seconds is None]
-    return size + " ".join([*known, *unknown])
+    known = [(name, cost.seconds) for name, cost in ways if cost is not None and cost.seconds is not None]
+    return " ".join([*size, *(f"{name}: about **{words.roughly(seconds)}**." for name, seconds in known)])
 
 
 def epochs_of_two(solve: Cost | None, learn: Cost | None, trained: float, times: float = 1.0) -> str:

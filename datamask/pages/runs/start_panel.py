@@ -56,6 +56,7 @@ def start(current: Current, runs: Sequence[Run], form: RunForm) -> None:
                 key=KEYS[way],
                 icon=icon,
                 width="stretch",
+                help=HELP[way],
                 disabled=way not in ready,
                 on_click=_start,
                 args=(workspace, runs, way, form.name),
@@ -81,11 +82,9 @@ def _priced(current: Current, runs: Sequence[Run], form: RunForm) -> dict[str, S
         st.error(sentence, icon=":material/error:")
     if prices:
         solve, learned = prices.get(form_panel.SOLVE), prices.get(form_panel.LEARN)
-        about = [f"*{WAYS[way]}*: {HELP[way]}" for way in prices]
-        st.markdown(
-            cost.sentence_of_two(solve, learned, len(corpus), None if selection is None else selection.count),
-            help="  \n".join([*about, cost.details_of_two(solve, learned)]),
-        )
+        shown = None if selection is None else selection.count
+        if said := cost.sentence_of_two(solve, learned, len(corpus), shown):
+            st.markdown(said, help=cost.details_of_two(solve, learned))
         if form.training is not None:
             times = max(corpus.provenance.total_rows, len(corpus)) / max(corpus.provenance.rows_read, len(corpus))
             st.markdown(cost.epochs_of_two(solve, learned, form.training, times))
@@ -145,10 +144,8 @@ KEYS = {form_panel.SOLVE: "start", form_panel.LEARN: "learn"}
 CONTINUE = "learn_continue"
 """Of the session: whether Learn masks continues from an earlier run."""
 
-WAYS = {form_panel.SOLVE: "Solve", form_panel.LEARN: "Learn masks"}
-
 HELP = {
-    form_panel.SOLVE: "selects with the method chosen as *Method of Solve* under *More settings*.",
-    form_panel.LEARN: "repeats the paper's method: samples candidate subsets (masks), scores them and learns which "
+    form_panel.SOLVE: "Selects with the method chosen as *Method of Solve* under *More settings*.",
+    form_panel.LEARN: "Repeats the paper's method: samples candidate subsets (masks), scores them and learns which "
     "rows to keep.",
 }
