@@ -269,9 +269,8 @@ def test_agreement_is_shown_where_it_is_stored(page, opened, store, runs, explai
     assert (shown["Stable rows"], shown["Unstable rows"]) == ("60", "10")
     assert set(app.dataframe[-1].value["chunk_id"]) == {f"doc-{row:04d}" for row in range(60, 70)}
     explained(app, 4)
-    maps = page("pages/compare.py", draw="agreement", corpus=opened.key, run=runs[1].id)
-    assert titles(maps) == ["A · first: share of subsets that select the row", "B · second"]
-    explained(maps, 6)
+    (link,) = (link.proto for link in app.get("page_link") if link.proto.label == "Show on the map")
+    assert f"run={runs[0].id}" in link.query_string and "colour=stability+across+subsets" in link.query_string
 
 
 def test_three_runs_of_different_kinds(page, opened, runs):

@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import streamlit as st
 
-from datamask import catalogue
 from datamask.analyses.comparison.tables import Entry
 from datamask.analyses.scoreboard import measuring
 from datamask.analyses.scoreboard.chart import agreement
@@ -19,7 +18,7 @@ from datamask.dashboard.linked import settled_rows
 from datamask.dashboard.linked.settled_rows import FLIP, PARTS, Agreed
 from datamask.dashboard.map import scene
 from datamask.dashboard.map.hexagons import Hexagons
-from datamask.dashboard.map.layers import Blank, Layer, Number
+from datamask.dashboard.map.layers import Blank, Layer
 from datamask.dashboard.map.scene import RunColumns
 from datamask.dashboard.shell import background, downloads, tables
 from datamask.dashboard.shell import view as views
@@ -54,15 +53,6 @@ def read(run: Run, selected: np.ndarray, corpus: Corpus, cache_dir: Path) -> Agr
     return settled_rows.agreed(*stored, selected)
 
 
-def share_layer(entry: Entry, run: Run, corpus: Corpus, cache_dir: Path) -> Layer:
-    """A panel of the map: how many of the parts select each row."""
-    found = read(run, entry.selected, corpus, cache_dir)
-    if found is None:
-        return Blank(entry.label, "not computed yet; see Stability on the Evidence page")
-    title = f"{entry.label}: share of subsets that select the row"
-    return Number(title, found.share.astype(np.float32), 0.0, 1.0, False)
-
-
 def layer(name: str, run: Run, columns: RunColumns, corpus: Corpus, cache_dir: Path, cells: Hexagons | None) -> Layer:
     """One of `NAMES` as a layer; a blank panel with the reason where the run has no such thing."""
     config = run.config.selection
@@ -73,7 +63,8 @@ def layer(name: str, run: Run, columns: RunColumns, corpus: Corpus, cache_dir: P
         return settled_rows.layer(name, settled_rows.proof_codes(columns.settled, columns.eligible), cells)
     found = read(run, columns.selected, corpus, cache_dir)
     if found is None:
-        return Blank(settled_rows.title_of(name), settled_rows.no_parts(config))
+        reason = settled_rows.never(config) or "not computed yet; see Stability on the Evidence page"
+        return Blank(settled_rows.title_of(name), reason)
     return settled_rows.layer(name, settled_rows.part_codes(found), cells)
 
 
@@ -105,7 +96,8 @@ def show(entries: Sequence[Entry], runs: Sequence[Run], corpus: Corpus, cache_di
             f"selected row selects it again in {words.percent(found.repeated)} of cases. {letter} selects "
             f"{inside:,} of the {int(found.flips.sum()):,} unstable rows."
         )
-        views.page_link("pages/compare.py", "Show on the maps of Compare")
+        colored = {**views.address_of_run(run.id), "colour": settled_rows.BY_PARTS}
+        views.page_link("app.py", "Show on the map", address=colored)
     with picture:
         plot(
             agreement(found, entry.selected),
@@ -165,15 +157,8 @@ def _missing(run: Run, runs: Sequence[Run], entry: Entry, corpus: Corpus, cache_
     with st.container(border=True):
         st.markdown(f"**Is the selection of {entry.letter} stable across subsets?**")
         st.write(ABOUT)
-        settings = run.config.selection
-        if settings.ruled or settings.budget is not None:
-            st.caption(
-                "Not available for this run: pins, quotas, given rows and budgets have another meaning on a "
-                "subset. Start a run without them."
-            )
-            return
-        if catalogue.estimator(settings.estimator) is catalogue.IMPORTED:
-            st.caption("Not available for imported ids: the method that selected them is unknown.")
+        if reason := settled_rows.never(run.config.selection):
+            st.caption(f"Not available for this run: {reason}.")
             return
         link = {name: st.query_params[name] for name in ("corpus",) if name in st.query_params}
         link |= {"runs": ",".join(other.id for other in runs), "evidence_tab": "Stability"}

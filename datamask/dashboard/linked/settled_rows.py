@@ -148,10 +148,10 @@ def no_proof(config: SelectionConfig, result: RunResult) -> str:
     return "the bound is too loose to classify a row"
 
 
-def no_parts(config: SelectionConfig) -> str:
-    """Why it is not known how often parts of the corpus select a sample, in words for an empty panel."""
+def never(config: SelectionConfig) -> str:
+    """Why parts of the corpus cannot select as the run did; empty where they can."""
     if config.estimator == catalogue.IMPORTED.name:
         return "the method that selected imported ids is unknown"
     if config.ruled or config.budget is not None:
         return "pins, quotas, given rows and budgets have another meaning on a subset"
-    return "not computed yet; see Stability on the Evidence page"
+    return ""

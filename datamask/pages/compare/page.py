@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,8 +10,8 @@ import streamlit as st
 
 from datamask.analyses.comparison import choice_panel, panel
 from datamask.analyses.comparison.choice_panel import Compared
+from datamask.analyses.comparison.tables import Entry
 from datamask.analyses.curves import panel as lines_panel
-from datamask.analyses.scoreboard import stability_panel
 from datamask.corpus import Corpus
 from datamask.dashboard.linked import brushing, columns, names_panel
 from datamask.dashboard.map import canvas_map, scene
@@ -26,7 +27,7 @@ from datamask.dashboard.workspace import preparing_panel
 from datamask.dashboard.workspace.current import Current
 from datamask.pages.evidence import page as evidence
 
-CHANGES, SELECTED, AGREEMENT = "changes", "selected", "agreement"
+CHANGES, SELECTED = "changes", "selected"
 TABS = ("Rows", "Groups", "Curves")
 
 
@@ -58,11 +59,10 @@ def _maps(chosen: Compared, current: Current | None) -> None:
     with st.container(horizontal=True, gap="medium"):
         panels = one_of(
             "Draw as",
-            (CHANGES, SELECTED, AGREEMENT),
+            (CHANGES, SELECTED),
             "draw",
             **KEPT,
-            help="Changes: rows added and left out against A. Agreement: how *stable* each row is, from "
-            "*Evidence › Stability*.",
+            help="Changes: rows added and left out against A.",
         )
         wanted = layout_panel.layout_control()
         hexagons = layout_panel.marks_control(
@@ -72,7 +72,7 @@ def _maps(chosen: Compared, current: Current | None) -> None:
     if current is not None:
         preparing_panel.begin_map(current, wanted)
     ground = scene.ground(corpus, cache_dir, wanted, hexagons)
-    layers = _layers(chosen, panels, cache_dir)
+    layers = _layers(chosen.entries, panels)
     with drawing:
         canvas_map.canvas_map(
             "compare_map",
@@ -91,12 +91,9 @@ def _maps(chosen: Compared, current: Current | None) -> None:
         layout_panel.offer(corpus, cache_dir, wanted)
 
 
-def _layers(chosen: Compared, panels: str, cache_dir: Path) -> list[Layer]:
+def _layers(entries: Sequence[Entry], panels: str) -> list[Layer]:
     """What each map is colored by."""
-    first, *others = chosen.entries
-    if panels == AGREEMENT:  # which is measured of runs
-        pairs = zip(chosen.entries, chosen.runs)
-        return [stability_panel.share_layer(entry, run, chosen.corpus, cache_dir) for entry, run in pairs]
+    first, *others = entries
     layers: list[Layer] = [Selection(first.label, first.selected)]
     for entry in others:
         if panels == SELECTED or not others[1:]:
