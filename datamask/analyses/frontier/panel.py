@@ -322,8 +322,6 @@ def _sweep(opened: OpenCorpus, asked: Asked, picture, side) -> bool:
                 shown.table, spec, key="sweep_curves", width="stretch", height=sweep_chart.HEIGHT, alt=alt
             )
         notes = ["Line: mean over seeds; band: worst to best seed."]
-    elif ends.empty or ends["level"].nunique() < 2:
-        return False
     else:
         if not preset and kinds.counted(asked.word):
             figure = sweep_chart.over_numbers(ends, label, percent=asked.word == "select_ratio")
@@ -338,9 +336,8 @@ def _sweep(opened: OpenCorpus, asked: Asked, picture, side) -> bool:
             notes.append("Each run measures diversity by its own objective.")
     with picture:
         st.caption(" ".join(notes))
-    if not ends.empty:
-        with side:
-            _levels(ends, label)
+    with side:
+        _levels(ends, label)
     return True
 
 

@@ -5,7 +5,6 @@ Pure: run records in, small tables out.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,8 +18,7 @@ from datamask.config import LEARNER_OPTIONS, SelectionConfig
 from datamask.dashboard.drawing import words
 from datamask.dashboard.runs import outcome
 from datamask.dashboard.tradeoff import amounts
-from datamask.dashboard.tradeoff.spots import Spot, spot_of
-from datamask.errors import DatamaskError
+from datamask.dashboard.tradeoff.spots import Spot, shared, spot_of
 from datamask.options import OPTIONS
 from datamask.runs.store import Run
 from datamask.runs.varying import Point, Value
@@ -40,12 +38,13 @@ class Level:
     """One value of what varies.
 
     Attributes:
-        name: of the value, in words. value: itself; None: an arm of a preset. runs: those with it, newest first.
+        name: of the value, in words. value: itself; None: an arm of a preset.
+        runs: those with it, newest first, each with its values.
     """
 
     name: str
     value: Value | None
-    runs: tuple[Run, ...]
+    runs: tuple[tuple[Run, Spot], ...]
 
 
 @dataclass(frozen=True)
@@ -61,28 +60,21 @@ class Series:
     levels: tuple[Level, ...]
 
 
-def shared(settings: SelectionConfig, free: Sequence[str]) -> str:
-    """Names all settings but some."""
-    return json.dumps(
-        {name: value for name, value in settings.to_dict().items() if name not in free}, sort_keys=True, default=str
-    )
-
-
 def stored(runs: Iterable[Run], fingerprint: str, option: str) -> list[Series]:
     """The series along an option with at least two of its values, the longest first.
 
     Args:
         runs: newest first. fingerprint: of the corpus they must be on.
     """
-    groups: dict[str, dict[Value, list[Run]]] = {}
+    groups: dict[str, dict[Value, list[tuple[Run, Spot]]]] = {}
     labels: dict[str, str] = {}
     for run in runs:
-        settings = _finished_on(run, fingerprint)
-        if settings is None or (value := getattr(settings, option)) is None:
+        spot = _finished_on(run, fingerprint)
+        if spot is None or (value := getattr(spot.settings, option)) is None:
             continue
-        for key, method in _keys(settings, option):
-            labels.setdefault(key, _label(settings, option, method))
-            groups.setdefault(key, {}).setdefault(value, []).append(run)
+        for key, method in _keys(spot.settings, option):
+            labels.setdefault(key, _label(spot.settings, option, method))
+            groups.setdefault(key, {}).setdefault(value, []).append((run, spot))
     found = [
         Series(
             key,
@@ -100,11 +92,10 @@ def stored(runs: Iterable[Run], fingerprint: str, option: str) -> list[Series]:
 
 def of_arms(runs: Iterable[Run], fingerprint: str, label: str, arms: Mapping[str, Sequence[Point]]) -> list[Series]:
     """The one series of given arms, with those that have a finished run; none where no two arms have one."""
-    by_settings: dict[str, list[Run]] = {}
+    by_settings: dict[str, list[tuple[Run, Spot]]] = {}
     for run in runs:
-        settings = _finished_on(run, fingerprint)
-        if settings is not None:
-            by_settings.setdefault(shared(settings, ("device",)), []).append(run)
+        if (spot := _finished_on(run, fingerprint)) is not None:
+            by_settings.setdefault(shared(spot.settings, ("device",)), []).append((run, spot))
     levels = []
     for name, points in arms.items():
         keys = dict.fromkeys(shared(point.selection, ("device",)) for point in points)
@@ -114,13 +105,9 @@ def of_arms(runs: Iterable[Run], fingerprint: str, label: str, arms: Mapping[str
     return [Series(label, label, tuple(levels))] if len(levels) > 1 else []
 
 
-def _finished_on(run: Run, fingerprint: str) -> SelectionConfig | None:
-    try:
-        done = run.status().state == "done" and run.facts().get("fingerprint") == fingerprint
-        settings = run.config.selection if done else None
-    except DatamaskError:  # listed elsewhere, with its reason
-        return None
-    return None if settings is None or settings.estimator == catalogue.IMPORTED.name else settings
+def _finished_on(run: Run, fingerprint: str) -> Spot | None:
+    spot = spot_of(run, fingerprint)
+    return None if spot is None or spot.settings.estimator == catalogue.IMPORTED.name else spot
 
 
 def _keys(settings: SelectionConfig, option: str) -> Iterator[tuple[str, str]]:
@@ -175,14 +162,13 @@ def ends(series: Series) -> pd.DataFrame:
     """One row per level and term: ``level, value, term, share, low, high, n, raw``.
 
     ``share`` is the mean over the level's runs in percent of the way from random to the best found, ``low`` and
-    ``high`` are the least and the greatest of them, ``n`` is how many there are. Levels without values are left out.
+    ``high`` are the least and the greatest of them, ``n`` is how many there are.
     """
     rows = []
     for level in series.levels:
-        spots: list[Spot] = [spot for spot in map(spot_of, level.runs) if spot is not None]
-        for term in ("quality", "diversity") if spots else ():
-            shares = np.array([100 * getattr(spot, term) for spot in spots])
-            raw = [getattr(spot, f"raw_{term}") for spot in spots]
+        for term in ("quality", "diversity"):
+            shares = np.array([100 * getattr(spot, term) for _, spot in level.runs])
+            raw = [getattr(spot, f"raw_{term}") for _, spot in level.runs]
             rows.append(
                 {
                     "level": level.name,
@@ -191,7 +177,7 @@ def ends(series: Series) -> pd.DataFrame:
                     "share": float(shares.mean()),
                     "low": float(shares.min()),
                     "high": float(shares.max()),
-                    "n": len(spots),
+                    "n": len(level.runs),
                     "raw": math.nan if None in raw else float(np.mean(raw)),
                 }
             )
@@ -210,7 +196,7 @@ def curves(series: Series, varied: str) -> Curves:
     parts = [pd.DataFrame(columns=list(COLUMNS))]
     for level in series.levels:
         read = []
-        for run in level.runs:
+        for run, _ in level.runs:
             metrics = run.metrics()
             seconds, joint = (metrics.get(name, np.zeros(0)) for name in ("seconds", "joint"))
             if len(joint) != len(seconds):

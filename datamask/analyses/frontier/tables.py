@@ -8,7 +8,6 @@ another curve. Baselines and imported lists are points with a name, on no curve.
 from __future__ import annotations
 
 import hashlib
-import json
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -21,7 +20,7 @@ from datamask.config import LEARNER_OPTIONS, SelectionConfig
 from datamask.dashboard.runs import outcome
 from datamask.dashboard.tradeoff import amounts
 from datamask.dashboard.tradeoff.geometry import HalfPlane, price
-from datamask.dashboard.tradeoff.spots import FREE, Spot, spot_of
+from datamask.dashboard.tradeoff.spots import FREE, Spot, shared, spot_of
 from datamask.runs.store import Run
 
 
@@ -129,8 +128,7 @@ def survey(runs: Iterable[Run], fingerprint: str | None) -> Survey:
 
 
 def _key(spot: Spot) -> str:
-    shared = {name: value for name, value in spot.settings.to_dict().items() if name not in FREE}
-    return hashlib.sha256(json.dumps([shared, spot.scale], sort_keys=True, default=str).encode()).hexdigest()[:10]
+    return hashlib.sha256((shared(spot.settings, FREE) + spot.scale).encode()).hexdigest()[:10]
 
 
 def line_names(lines: Sequence[Line]) -> dict[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from datamask import catalogue
@@ -64,13 +65,18 @@ class Spot:
         """Names objective, size, rules and ends of the scales: what is proved for one holds for all that share it."""
         # pruning breaks ties of quality by the seed
         free = SEARCH if self.settings.prune == 0 else [name for name in SEARCH if name != "seed"]
-        shared = {name: value for name, value in self.settings.to_dict().items() if name not in free}
-        return json.dumps([shared, self.scale], sort_keys=True, default=str)
+        return shared(self.settings, free) + self.scale
 
     @property
     def priced(self) -> bool:
         """Whether its lambda is a price: something was maximised under it, on calibrated scales."""
         return catalogue.estimator(self.settings.estimator).learns and self.settings.scale == "calibrated"
+
+
+def shared(settings: SelectionConfig, free: Sequence[str]) -> str:
+    """Names all settings but some."""
+    rest = {name: value for name, value in settings.to_dict().items() if name not in free}
+    return json.dumps(rest, sort_keys=True, default=str)
 
 
 def spot_of(run: Run, fingerprint: str | None = None) -> Spot | None:
