@@ -38,7 +38,7 @@ from tests.e2e.walkthrough import Walk, place_of, write_shards  # noqa: E402
 
 SCREENS = ROOT / "docs" / "screens"
 DEMO = ROOT / "sample_data" / "demo" / "demo.parquet"
-PATIENCE = 600_000
+PATIENCE = 180_000
 """Milliseconds that something on a page may take."""
 
 COLORS, FILM_COLORS = 256, 200
@@ -80,7 +80,6 @@ class Stage:
         """Open a page of the demo by its address."""
         if not self.key:
             self.page.goto(f"{self._address}/data")
-            self.page.get_by_role("button", name="Open the demo").click()
             expect(self.page.get_by_text("Semantic duplicates").first).to_be_visible()
             self.key = self.page.url.partition("corpus=")[2].partition("&")[0]
         asked = f"corpus={self.key}" + (f"&run={run.id}" if run else "")
@@ -301,12 +300,14 @@ def command(stage: Stage, name: str, *words: str) -> list[str]:
 
 def take_tour(folder: Path, browser: Browser, pictures: list[Callable[[Stage], None]]) -> None:
     """Take pictures of the demo, with the frontier of two objectives stored."""
-    with served(folder) as address:
+    with served(folder, DATAMASK_SAMPLE="on") as address:
         stage = Stage(folder, address, new_page(browser))
         for objective in ("pairwise", "facility"):
+            print(f"a sweep of {objective} …", flush=True)
             words = ("--objective", objective, "--estimator", "relaxed", "--vary", "lamb=0:1:11")
             subprocess.run(command(stage, "sweep", *words), check=True, capture_output=True)
         for picture in pictures:
+            print(f"{picture.__name__} …", flush=True)
             picture(stage)
 
 
