@@ -97,6 +97,19 @@ def test_stored_sweeps_appear_at_once_and_the_point_tells_its_price(page, opened
     assert table.value["quality"].tolist() == pytest.approx(shares)
 
 
+def test_the_current_run_is_a_dot_where_no_curve_that_is_drawn_has_it(page, opened, store, finished):
+    stored(opened, store)
+    finished(objective="pairwise", estimator="counterfactual", lamb=0.5, shares={"quality": 0.6, "diversity": 0.6})
+
+    def dots():
+        app = page("pages/frontier.py", corpus=opened.key)
+        return [(trace["x"], trace["y"]) for trace in spec(app)["data"] if trace["name"] == "the current selection"]
+
+    assert dots() == [([0.6], [0.6])]
+    finished(objective="pairwise", estimator="relaxed", lamb=0.6, shares={"quality": 0.7, "diversity": 0.6})
+    assert not dots()
+
+
 def test_curves_can_be_left_out_and_far_ones_stand_at_the_edge(page, opened, store, finished):
     stored(opened, store)
     other = stored(opened, store, objective="disf", estimator="counterfactual")

@@ -33,7 +33,7 @@ SHOWN = {"selected": {"marker": {"opacity": 1}}, "unselected": {"marker": {"opac
 
 @dataclass(frozen=True)
 class Here:
-    """A selection that is no stored run: its name and its values, as shares."""
+    """A selection that is on no curve: its name and its values, as shares."""
 
     name: str
     quality: float
@@ -59,7 +59,7 @@ def frontier(
         names: of the curves by key; None: as `tables.line_names` calls them.
         focus: the curve whose proved edge is shaded; None: none.
         chosen: the point that gets the ring and, where its lambda is a price, the tangent.
-        here: the current selection, which gets a dot of its own; None: it is a stored run, or of another problem.
+        here: the current selection, which gets a dot of its own; None: it is on a curve, or of another problem.
         solved: by rising lambda, what the Map's slider has solved.
         height: in pixels.
     """
@@ -99,7 +99,7 @@ def frontier(
 
 
 def _dots(figure: go.Figure, dots: Sequence[Here], name: str, **look: Any) -> None:
-    """Selections that are no stored runs, so a press on them opens nothing."""
+    """Selections that are on no curve; a press on them opens nothing."""
     read = [figures.hover(("", dot.name), *_shares(dot)) for dot in dots]
     x, y = [dot.quality for dot in dots], [dot.diversity for dot in dots]
     figures.add(figure, x, y, name, read, **look)

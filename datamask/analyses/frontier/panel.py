@@ -57,7 +57,7 @@ def show(opened: OpenCorpus, asked: Asked, current: Current | None) -> None:
     """Draw it in a fragment; while a sweep runs, points appear as they are done.
 
     Args:
-        asked: what the form says. current: what the page shows; its selection gets a dot where it is no stored run.
+        asked: what the form says. current: what the page shows; its selection gets a dot where no curve has it.
     """
     st.session_state.pop(CHOSEN, None)  # all of the page is being drawn
     with st.container(key="live_frontier"):
@@ -230,7 +230,7 @@ def _clicked() -> None:
 
 
 def _of_map(current: Current | None, lines: Sequence[Line]) -> tuple[Here | None, tuple[Here, ...]]:
-    """The current selection, where it is no stored run, and what the Map's slider has solved.
+    """The current selection, where it is no point of a curve that is drawn, and what the Map's slider has solved.
 
     Both only where they are of the problem of a curve that is drawn.
     """
@@ -245,7 +245,9 @@ def _of_map(current: Current | None, lines: Sequence[Line]) -> tuple[Here | None
         for point in current.points
         if not (point.run_id or point.quick)
     )
-    if selection.run is not None or selection.quality is None or selection.diversity is None:
+    if selection.quality is None or selection.diversity is None:
+        return None, solved
+    if selection.run is not None and selection.run.id in {spot.run_id for line in lines for spot in line.spots}:
         return None, solved
     return Here(selection.name, selection.quality, selection.diversity), solved
 
