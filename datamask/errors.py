@@ -100,10 +100,6 @@ class RunStateError(DatamaskError, RuntimeError):
     """An action in the wrong order: resuming a run that is running, exporting one that has not finished."""
 
 
-class LostWorkersError(DatamaskError, RuntimeError):
-    """Worker processes died again and again at one piece of work; what was done before is kept."""
-
-
 class Stopped(DatamaskError):
     """Raised inside a long step when its stop callable answered true; the half-done step is discarded."""
 

@@ -50,15 +50,6 @@ def live_of_its_own(monkeypatch):
     live._holder().sessions.clear()
 
 
-@pytest.fixture
-def tasks_here(monkeypatch):
-    """Tasks out of core are done in this process, one after the other: workers take seconds of a processor to start."""
-    from datamask.out_of_core import solvers
-    from tests.making.shards import SerialEngine
-
-    monkeypatch.setattr(solvers, "engine_of", lambda config: SerialEngine())
-
-
 BROWSER_AND_PROCESSES = ("e2e", "golden", "out_of_core", "runs")
 """Folders whose files take longest: begun first, so that no worker is left alone with them at the end."""
 

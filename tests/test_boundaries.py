@@ -103,9 +103,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "evaluation": BOTTOM | WORK | LEARN | READERS | {"corpus"},
     "api": BOTTOM | WORK | LEARN | {"corpus", "evaluation"},
     "recipes": BOTTOM | WORK | READERS | {"corpus"},
-    "out_of_core": BOTTOM | WORK | READERS | {"corpus", "recipes", "out_of_core.engines"},
-    "out_of_core.engines": {"errors", "polling", "process"},
-    "out_of_core.listed": BOTTOM | WORK | LEARN | {"corpus", "out_of_core", "out_of_core.engines"},
+    "out_of_core": BOTTOM | WORK | READERS | {"corpus", "recipes"},
     "runs": BOTTOM | WORK | READERS,
     "runs.mapping": BOTTOM | WORK | READERS | {"corpus", "runs"},
     "runs.recipe": BOTTOM | WORK | READERS | {"corpus", "recipes", "runs", "runs.mapping"},
@@ -149,14 +147,13 @@ LAZY: dict[str, set[str]] = {
     "sample_data": {"runs", "runs.execute", "runs.run_queue", "analyses.compute", *PLAIN},
     "": {"api"},
     "api": {"runs.sweep"},
-    "out_of_core": {"learning", "objectives", "out_of_core.listed"},
+    "out_of_core": {"learning"},
     "runs": {"recipes", "runs.recipe", "out_of_core"},
     "runs.recipe": {"evaluation"},
     "runs.run_queue": {"objectives", "runs.execute"},
     "cli": {
         "corpus",
         "out_of_core",
-        "out_of_core.engines",
         "dashboard.shell",
         "evaluation",
         "learning",
@@ -183,6 +180,7 @@ ALIASES = {
             "runs.digests",
             "runs.recording",
             "runs.whole",
+            "runs.whole_mapped",
             "runs.whole_rules",
             "runs.whole_writing",
             "runs.execution",
@@ -216,16 +214,13 @@ THINGS = {
 STREAMLIT = {"dashboard.shell", "dashboard.frame", *THINGS.values(), "page_bodies", "app"}
 """Rooms that may import streamlit: whole folders by their name, and the panels of every thing by theirs."""
 
-TORCH = {"objectives", "learning", "testing", "evaluation", "analyses.compute", "runs.execute", "runs.sweep", "api"} | {
-    "out_of_core.listed"
-}
+TORCH = {"objectives", "learning", "testing", "evaluation", "analyses.compute", "runs.execute", "runs.sweep", "api"}
 """Rooms that load torch when they are imported; `corpus`, `cli` and `analyses` may inside functions."""
 
 FORBIDDEN: dict[str, set[str]] = {
-    **{room: {"streamlit", "ray"} for room in MAY_IMPORT if room not in STREAMLIT | {"out_of_core.engines"}},
+    **{room: {"streamlit", "ray"} for room in MAY_IMPORT if room not in STREAMLIT},
     "objectives": {"streamlit", "ray", "pandas"},
     "learning": {"streamlit", "ray", "pandas"},
-    "out_of_core.engines": {"streamlit", "torch", "pyarrow", "numpy"},
 }
 """Room -> packages it may not import at all, lazily neither."""
 

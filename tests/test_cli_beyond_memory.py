@@ -18,7 +18,6 @@ from datamask.runs import forecast as forecasts
 from tests.making.derivable_runs import shard
 
 ROWS, FITTING = 1_500, 1_000
-pytestmark = pytest.mark.usefixtures("tasks_here")
 
 
 @pytest.fixture

@@ -29,7 +29,7 @@ def settle(options: argparse.Namespace, config: RunConfig, work: Work) -> RunCon
         options: of `select`, with the words of its command line as `typed`. config: what they say.
 
     Raises:
-        OptionError: all rows take too long or too much disk without --all, or an engine has nothing to do.
+        OptionError: all rows take too long or too much disk without --all.
         InputError, RemoteError: the shards cannot be read. Stopped: from `work`.
     """
     from datamask.corpus.opening import look_at
@@ -44,7 +44,7 @@ def settle(options: argparse.Namespace, config: RunConfig, work: Work) -> RunCon
         say(sentence)
     total, most = look.rows, look.fitting
     if total <= most:
-        return _in_memory(config)
+        return replace(config, selection=replace(selection, all_rows=False))
     all_rows = selection.all_rows
     if config.corpus.rows is not None and not all_rows:
         return config
@@ -58,14 +58,6 @@ def settle(options: argparse.Namespace, config: RunConfig, work: Work) -> RunCon
     if not all_rows and not options.dry_run:
         _check_forecast(options, beyond, total, most, work)
     return beyond
-
-
-def _in_memory(config: RunConfig) -> RunConfig:
-    """Return settings without --all."""
-    engine = config.selection.engine
-    if engine != "local":
-        say(f"the corpus fits into memory and is solved there, without --engine {engine}; --scratch_dir FOLDER uses it")
-    return replace(config, selection=replace(config.selection, all_rows=False))
 
 
 def _check_forecast(options: argparse.Namespace, config: RunConfig, total: int, most: int, work: Work) -> None:

@@ -125,8 +125,6 @@ class SelectionConfig(SelectionOptions):
 
     def _check_together(self, entry: catalogue.EstimatorEntry) -> None:
         """Refuse options each of which would do alone."""
-        if self.address is not None and self.engine == "local":
-            raise OptionError("--address is of --engine ray; local processes need none")
         if not entry.selects_by(self.objective):
             raise OptionError(
                 f"--estimator {entry.name} selects by {' or '.join(entry.objectives)} alone, got --objective "

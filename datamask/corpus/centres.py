@@ -63,11 +63,6 @@ def group_count(cells: int) -> int:
     return round(math.sqrt(cells)) if cells > NEAR else 1
 
 
-def compared_centres(cells: int) -> int:
-    """How many of so many centres, and of the middles of their groups, a row is compared with, about."""
-    return NEAR + group_count(cells) if cells > NEAR else cells
-
-
 @dataclass(frozen=True)
 class Centres:
     """Unit centres, rounded as rows are, and the groups that they are in.

@@ -174,7 +174,7 @@ def _with_true_cosines(
     graph: NeighborGraph, features: np.ndarray, rounded_rows: np.ndarray, order: np.ndarray, work: Work, place: Place
 ) -> NeighborGraph:
     """The same graph with cosines of the rows next to those of rounded rows, by which it lists: so lists and what is
-    solved on them are the same in memory and out of core, and values and bounds are of the true ones.
+    solved on them depend on no order of sums, and values and bounds are of the true ones.
 
     Args:
         rounded_rows: int16 ``(N, d)``.

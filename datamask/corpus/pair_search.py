@@ -6,7 +6,6 @@ A search has the lists of all rows, with a lock for each part of them, or those 
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -103,26 +102,6 @@ class PairSearch:
                     of_guests = guest_cells[left : left + PIECE]
                     with to_hosts:
                         kernels.offer_columns(*pair, names - self.first, of_guests, self.probed, *heaps)
-
-    def compare_part(self, cells: tuple[int, int], groups: Iterator[tuple[int, Visits]]) -> None:
-        """Compare the rows with a list, all of those cells, with all that they look for and that look for them.
-
-        Args:
-            cells: their first one, and the one behind their last.
-            groups: the first row of each group, and its visits.
-        """
-        behind, free = self.first + len(self.indices), contextlib.nullcontext()
-        for first, visits in groups:
-            # a group without rows of these looks into other cells for nothing that is listed here
-            own = first < behind and first + int(visits.visitors[visits.offsets[1:] - 1].max(initial=-1)) >= self.first
-            for cell, visitors in visits.within(*((0, len(self.starts) - 1) if own else cells)):
-                inside = cells[0] <= cell < cells[1]
-                guests = visitors + np.int32(first)
-                low, high = np.searchsorted(guests, [self.first, behind])
-                self.compare(guests[low:high], cell, to_guests=free, to_hosts=free if inside else None)
-                if inside:
-                    for strangers in (guests[:low], guests[high:]):
-                        self.compare(strangers, cell, to_guests=None, to_hosts=free)
 
     def fill_up(self, among: Base, threads: int | None = None, poll: Poll = no_poll) -> None:
         """Give rows that were compared with too few others their true neighbours."""

@@ -8,11 +8,10 @@ That makes recall predictable: the true neighbours of a few hundred random rows 
 found them, and the smallest m that reaches the wanted recall is used. Where it takes so many cells that little is
 saved (features without structure), all pairs are compared.
 
-*One builder.* What is here, in `exact_search` and in `neighbor_descent` builds the lists in memory, by threads, and out
-of core, by tasks over files (`datamask.out_of_core.neighbour_lists`). The lists are equal, for three reasons. Cosines
-are whole numbers (`rounded_rows`). Samples, first centres and ties go by the hash of the id, so nothing depends on
-where a row stands. And what is compared depends on cells alone: a block of cells, a part of a block, a piece or a
-thread only says who computes it. Rows are called by their *position*, their place when all cells are laid end to end.
+The lists depend neither on the order of the rows nor on the number of threads, for three reasons. Cosines are whole
+numbers (`rounded_rows`). Samples, first centres and ties go by the hash of the id. And what is compared depends on
+cells alone: a piece or a thread only says who computes it. Rows are called by their *position*, their place when all
+cells are laid end to end.
 """
 
 from __future__ import annotations

@@ -2,12 +2,11 @@
 
 Every product of two such rows is computed in whole numbers of 30 bits, whose sum cannot leave int32 since neither row
 is longer than 1, but for rounding. So it is the same number, and so is the cosine, whatever rows are multiplied
-together, in which order, by which machine: lists that are built in memory and by tasks over files are equal, entry for
-entry. Products of float32 matrices only say which pairs are worth computing (`slack`).
+together, in which order, by which machine: lists are equal, entry for entry. Products of float32 matrices only say
+which pairs are worth computing (`slack`).
 
 A cosine is off by some 0.00002 at hundreds of dimensions, by 0.0007 at two, and never by more than `cosine_error`. A
-graph in memory has those of the rows too, and how far rows were moved; out of core values and bounds are computed from
-the rows.
+graph has those of the rows too, and how far rows were moved.
 """
 
 from __future__ import annotations

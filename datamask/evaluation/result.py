@@ -95,18 +95,10 @@ class WholeCounts:
     """How a selection from all rows of a corpus beyond memory was made; all None of a run in memory.
 
     Attributes:
-        passes: over the scratch, of a solver by passes.
-        blocks, block_rows: of a solver by blocks: how many, and rows of the largest.
-        entries, crossing: of its neighbor lists, and those of them between two blocks.
-        lost: rows without a listed member.
+        passes: over the scratch, of a selection by passes.
     """
 
     passes: int | None = stored(COUNT)
-    blocks: int | None = stored(COUNT)
-    block_rows: int | None = stored(COUNT)
-    entries: int | None = stored(COUNT)
-    crossing: int | None = stored(COUNT)
-    lost: float | None = stored(NUMBER)
 
 
 @dataclass(frozen=True)

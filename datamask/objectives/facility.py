@@ -66,7 +66,7 @@ class Facility(SetFunction):
 
     listed: tuple[np.ndarray, np.ndarray]
     """Int32 and float32 ``(n, K)``, falling: the lists by cosines of rounded rows. What is solved or proved on lists
-    goes by them, since they are the same in memory and out of core. Until `list_by` they are those of the objective."""
+    goes by them, so that it does not depend on the order of rows. Until `list_by` they are those of the objective."""
 
     listed_error: float
     """How far their cosines are from the products of the rows, at most, beside the rounding of products."""

@@ -338,32 +338,8 @@ class SelectionOptions:
     scratch_dir: str | None = option(
         Folder(),
         "Scratch folder",
-        "folder for temporary copies of the features; select from all rows out of core, even if they fit in memory",
+        "folder for files with the features and neighbor lists; select from all rows, even if they fit in memory",
         "FOLDER",
-        BEYOND_MEMORY,
-    )
-    engine: str = option(
-        Choice({"local": "processes of this machine", "ray": "a Ray cluster"}),
-        "Engine",
-        "who does the tasks of a run over all rows: local (processes on this machine) or ray (needs the library ray); "
-        "does not change the selection",
-        "ENGINE",
-        BEYOND_MEMORY,
-        default="local",
-    )
-    workers: int | None = option(
-        Whole(1),
-        "Workers",
-        "number of tasks to do at a time",
-        "N",
-        BEYOND_MEMORY,
-        unset="one per core",
-    )
-    address: str | None = option(
-        Text(),
-        "Address of the engine",
-        "for ray, the cluster to join: HOST:PORT or auto (default: start one here)",
-        "WHERE",
         BEYOND_MEMORY,
     )
     seed: int = option(

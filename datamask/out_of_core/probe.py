@@ -10,11 +10,9 @@ import contextlib
 import re
 import tempfile
 import time
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -23,11 +21,6 @@ import pyarrow.parquet as pq
 from datamask.config import CorpusConfig, SelectionConfig
 from datamask.corpus.threads import one_blas_thread
 from datamask.errors import InputError
-from datamask.files import folder_bytes
-from datamask.out_of_core.cells import FOLDER
-from datamask.out_of_core.engines.contract import Engine, OnDone, Result
-from datamask.out_of_core.engines.replies import function_of
-from datamask.out_of_core.facility import solve_facility
 from datamask.out_of_core.scratch import Scratch
 from datamask.out_of_core.scratch_passes import Passes
 from datamask.out_of_core.scratch_writing import write_scratch
@@ -35,32 +28,12 @@ from datamask.out_of_core.whole_corpus import WholeCorpus
 from datamask.polling import Poll, no_poll
 from datamask.recipes.batches import shard_batches
 from datamask.recipes.recipe import ScoreRule
-from datamask.work.context import Work
 
 PROBED_ROWS = 16_384
 """Rows that are looked at, where there are so many."""
 
-PROBED_BLOCKS = 4
-"""Blocks that they are cut into, where blocks are solved."""
-
 WARM_ROWS = 512
 """Rows that everything is done with once before, so that no compiling and no loading of libraries is timed."""
-
-
-IN_ONE_PLACE = "datamask.out_of_core.listed:solve"
-"""What is done beside the tasks of an engine, as one more task: greedy, swaps and bound on the lists of all rows."""
-
-
-@dataclass(frozen=True)
-class TaskRate:
-    """One kind of task on the probed rows.
-
-    Attributes:
-        seconds: of all its calls together. at_once: the most calls that could be done side by side.
-    """
-
-    seconds: float
-    at_once: int
 
 
 @dataclass(frozen=True)
@@ -68,24 +41,19 @@ class Rates:
     """What was measured, on one core.
 
     Attributes:
-        rows, blocks: probed. dim: d.
+        rows: probed. dim: d.
         read: seconds per row to read the needed columns of a shard and decode them; of what is elsewhere, the network's
             part included. ids: the same for ids alone. write: seconds per row to make scratch of what was read.
-        passed: seconds per row of one pass; 0 where the objective needs none.
-        tasks: by ``module:function``; empty where the objective needs none. task_bytes: their files, per row, when
-            there were most of them.
+        passed: seconds per row of one pass.
         lengths: whether the corpus has lengths.
     """
 
     rows: int
-    blocks: int
     dim: int
     read: float
     ids: float
     write: float
     passed: float
-    tasks: Mapping[str, TaskRate]
-    task_bytes: float
     lengths: bool
 
 
@@ -109,30 +77,14 @@ def measured(corpus: CorpusConfig, selection: SelectionConfig, *, poll: Poll = n
             warm = _scratch(table.slice(0, WARM_ROWS), plain, Path(place) / "warm")[0]
             scratch, write = _scratch(table, plain, Path(place) / "probe")
         poll()
-        rules = [name for name, _ in selection.terms if name != "facility"]
-        passed, tasks, task_bytes, blocks = 0.0, dict[str, TaskRate](), 0.0, 1
-        if rules or selection.lamb == 1:
-            passed = [_pass_seconds(each, selection) for each in (warm, scratch)][-1] / scratch.rows
-        else:
-            for each in (warm, scratch):
-                blocks = min(PROBED_BLOCKS, each.rows)
-                engine = MeasuringEngine(each.folder / FOLDER)
-                began = time.perf_counter()
-                _solve(each, selection, blocks, engine, poll)
-                beside = time.perf_counter() - began - sum(engine.seconds.values())
-            tasks = {task: TaskRate(seconds, engine.at_once[task]) for task, seconds in engine.seconds.items()}
-            tasks[IN_ONE_PLACE] = TaskRate(beside, 1)
-            task_bytes = engine.most_bytes / scratch.rows
+        passed = [_pass_seconds(each, selection) for each in (warm, scratch)][-1] / scratch.rows
         return Rates(
             rows=scratch.rows,
-            blocks=blocks,
             dim=whole.dim,
             read=read / table.num_rows,
             ids=ids / table.num_rows,
             write=write / scratch.rows,
             passed=passed,
-            tasks=tasks,
-            task_bytes=task_bytes,
             lengths=scratch.has_lengths,
         )
 
@@ -140,48 +92,6 @@ def measured(corpus: CorpusConfig, selection: SelectionConfig, *, poll: Poll = n
 def untransformed(corpus: CorpusConfig) -> CorpusConfig:
     """The same corpus with plain quality columns: transforms come from a run's sample, and cost a row nothing."""
     return replace(corpus, quality_columns=tuple(replace(each, transform="raw") for each in corpus.quality_columns))
-
-
-class MeasuringEngine(Engine):
-    """Does tasks one after the other in this process, and notes how long each kind takes.
-
-    Attributes:
-        seconds: by ``module:function``. at_once: the most calls of it that were asked for at once.
-        most_bytes: of all files in the folder together, when there were most.
-    """
-
-    def __init__(self, folder: Path) -> None:
-        """`folder`: where the tasks' files are."""
-        self._folder, self.most_bytes = folder, 0
-        self.seconds: dict[str, float] = defaultdict(float)
-        self.at_once: dict[str, int] = defaultdict(int)
-
-    @property
-    def workers(self) -> int:
-        return 1
-
-    def run(
-        self,
-        task: str,
-        arguments: Sequence[Mapping[str, Any]],
-        *,
-        poll: Poll,
-        on_done: OnDone | None = None,
-    ) -> list[Result]:
-        function, results = function_of(task), []
-        self.at_once[task] = max(self.at_once[task], len(arguments))
-        for place, argument in enumerate(arguments):
-            poll()
-            began = time.perf_counter()
-            results.append(function(dict(argument)))
-            self.seconds[task] += time.perf_counter() - began
-            if on_done is not None:
-                on_done(place, results[-1])
-        self.most_bytes = max(self.most_bytes, folder_bytes(self._folder))
-        return results
-
-    def close(self) -> None:
-        pass
 
 
 def _first_rows(whole: WholeCorpus, columns: list[str], poll: Poll) -> tuple[pa.Table, float]:
@@ -254,9 +164,3 @@ def _pass_seconds(scratch: Scratch, selection: SelectionConfig) -> float:
     # the threshold is cut out of the scores of all rows
     np.partition(passes.scores, scratch.rows // 2)
     return time.perf_counter() - began
-
-
-def _solve(scratch: Scratch, selection: SelectionConfig, blocks: int, engine: Engine, poll: Poll) -> None:
-    """Select from these rows, as a run does."""
-    size = min(max(1, round(selection.select_ratio * scratch.rows)), scratch.rows - 1)
-    solve_facility(scratch, selection, size, engine, Work(poll), listed_rows=-(-scratch.rows // blocks))

@@ -17,7 +17,6 @@ import numpy as np
 
 from datamask.measured import Anchor, is_bound
 from datamask.out_of_core import streamed_dual
-from datamask.out_of_core.engines import Engine
 from datamask.out_of_core.exact_values import Candidate, ExactValues, PoolSquares
 from datamask.out_of_core.scratch import Scratch, Shuffled
 from datamask.recipes.recipe import Recipe, ScoreRule
@@ -79,14 +78,13 @@ class ScaleEnds:
         *,
         known: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
         block_rows: int,
-        engine: Engine | None = None,
     ) -> None:
         """Solve every term alone.
 
         Args:
             recipe: of the objective, with the standardisation of all rows. size: S. starts: by term.
             known: by term, ends of all rows that were found otherwise, as runs keep them.
-            block_rows: bounds the memory; see `streamed_dual.memory_bytes`. engine: as in `streamed_dual.solve`.
+            block_rows: bounds the memory; see `streamed_dual.memory_bytes`.
 
         Raises:
             InputError: no such selection is possible. Stopped: on request; finished passes are kept in the scratch.
@@ -103,7 +101,7 @@ class ScaleEnds:
         unknown = [name for name in self._names if name not in known] if self.exact is None else []
         for number, name in enumerate(unknown):
             part = work.part(number / len(unknown), (number + 1) / len(unknown))
-            self.alone[name] = _solved_alone(scratch, recipe, name, size, starts, block_rows, engine, part)
+            self.alone[name] = _solved_alone(scratch, recipe, name, size, starts, block_rows, part)
         if self.exact is None and not unknown:
             self.value([], None)
 
@@ -149,7 +147,6 @@ def _solved_alone(
     size: int,
     starts: Mapping[str, Start],
     block_rows: int,
-    engine: Engine | None,
     work: Work,
 ) -> Alone:
     """What a term alone selects from all rows."""
@@ -164,7 +161,6 @@ def _solved_alone(
         size,
         _naming(work, name),
         block_rows=block_rows,
-        engine=engine,
         name=f"dual-{name}",
         random=_random(scratch, name, size, pilot),
     )

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import json
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,6 @@ import pyarrow as pa
 from datamask.corpus.checks import unit_rows as opened_rows
 from datamask.corpus.readers.shard import Shard
 from datamask.corpus.refused_rows import valid_rows
-from datamask.corpus.rounded_rows import rounded
 from datamask.corpus.sampling import row_hash
 from datamask.errors import StoreError
 from datamask.files import open_regular, read_bounded
@@ -138,17 +137,6 @@ class Scratch:
                 kept = self._read(number, start, min(start + ROWS_READ, last), "features").reshape(-1, self.dim)
                 self._widen(number, kept, features[done : done + len(kept)])
                 done += len(kept)
-        return features
-
-    def rounded_at(self, rows: np.ndarray) -> np.ndarray:
-        """Features of some rows as neighbor graphs see them (`datamask.corpus.rounded_rows`): int16 ``(k, d)``.
-
-        Args, Raises: as `rows_at`.
-        """
-        features = np.empty((len(rows), self.dim), np.int16)
-        for number, kept, part in self._kept_at(rows):
-            self._widen(number, kept, np.empty(kept.shape, np.float32))  # which refuses what was never written
-            features[part] = rounded(kept)
         return features
 
     def rows_at(self, rows: np.ndarray) -> np.ndarray:
@@ -432,23 +420,3 @@ def is_ours(folder: Path) -> bool:
 
 def file_of(folder: Path, number: int, kind: str) -> Path:
     return folder / f"{number:06d}.{kind}"
-
-
-def scratch_of(argument: Mapping[str, Any]) -> Scratch:
-    """The scratch that a task works on, opened once in a process.
-
-    Args:
-        argument: of the task. Its folder lies in that of the scratch, whose digest it names.
-
-    Raises:
-        StoreError: another scratch lies there by now, or none.
-    """
-    return _scratch_in(str(Path(argument["folder"]).parent), argument["scratch"])
-
-
-@functools.lru_cache(maxsize=2)
-def _scratch_in(folder: str, digest: str) -> Scratch:
-    scratch = open_scratch(folder)
-    if scratch.digest != digest:
-        raise StoreError(f"the scratch in {folder} was written anew meanwhile; resume the run")
-    return scratch

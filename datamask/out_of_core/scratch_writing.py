@@ -52,14 +52,11 @@ def write_scratch(
     corpus: WholeCorpus,
     folder: str | Path,
     work: Work = UNWATCHED,
-    *,
-    beside: int = 0,
 ) -> Scratch:
     """Read all shards once, in threads, into raw files; what a stopped or killed pass before this has written stays.
 
     Args:
         corpus: the rows. folder: an empty one, or that of such a pass.
-        beside: bytes that the run will write next to the scratch, for which there must be room too.
         work: asked and told from this thread some ten times a second.
 
     Raises:
@@ -68,7 +65,7 @@ def write_scratch(
         StoreError: the folder cannot be written. RemoteError: a store does not answer. Stopped: asked to.
     """
     place, source, reader = Path(folder), corpus.source, corpus.reader
-    _claim(place, corpus, beside)
+    _claim(place, corpus)
     settings = corpus.settings
     tally = Tally(work, source.rows, lambda rows: f"Reading all rows: {rows:,} of {source.rows:,}")
 
@@ -100,8 +97,6 @@ def centered(
     corpus: WholeCorpus,
     folder: str | Path,
     work: Work = UNWATCHED,
-    *,
-    beside: int = 0,
 ) -> WholeCorpus:
     """The same corpus with the mean of its features, as they were read, subtracted: one reading of all shards.
 
@@ -110,7 +105,7 @@ def centered(
     Args, Raises: as `write_scratch`; InputError as well where the mean is beyond the range of float64.
     """
     place, source, reader = Path(folder), corpus.source, corpus.reader
-    _claim(place, corpus, beside)
+    _claim(place, corpus)
     settings = corpus.settings
     tally = Tally(work, source.rows, lambda rows: f"Averaging features: {rows:,} of {source.rows:,} rows")
 
@@ -160,11 +155,8 @@ def rewritten(what: str) -> InputError:
     return InputError(f"{what} was rewritten while the run read it; start a new run")
 
 
-def _claim(folder: Path, corpus: WholeCorpus, beside: int) -> None:
+def _claim(folder: Path, corpus: WholeCorpus) -> None:
     """Make the folder, and see that there is room.
-
-    Args:
-        beside: bytes that will be written next to the scratch.
 
     Raises:
         OptionError: it holds something else, or its disk has not the room. StoreError: it cannot be made.
@@ -181,7 +173,7 @@ def _claim(folder: Path, corpus: WholeCorpus, beside: int) -> None:
         if isinstance(error, StoreError):
             raise
         raise StoreError(f"{folder} cannot be written: {error.strerror or error}") from error
-    needed = beside + scratch_bytes(corpus.source.rows, corpus.dim, lengths=corpus.columns.length is not None)
+    needed = scratch_bytes(corpus.source.rows, corpus.dim, lengths=corpus.columns.length is not None)
     if needed - present > free:
         raise OptionError(
             f"scratch of {corpus.source.rows:,} rows of {corpus.dim:,} dimensions takes {needed / 1e9:,.1f} GB, and "

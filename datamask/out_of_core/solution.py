@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from datamask.measured import Estimate, GraphFacts
 from datamask.recipes.recipe import Recipe, Thresholds
 
 
@@ -17,18 +16,14 @@ class WholeSolution:
     """What came out.
 
     Attributes:
-        selected: bool ``(N,)``, exactly S rows, or rows that fill the budget; no given ones.
+        selected: bool ``(N,)``, exactly S rows; no given ones.
         joint: value on the run's scale. raw: ``quality`` and every objective, each as it defines itself.
         upper_bound: what no such selection exceeds, on the run's scale; None: nothing is proved.
-        bounded: what the bound is of, ``exact`` (the objective) or ``listed`` (its value over listed pairs), and what
-            the selection has of that; None: of `joint`.
         scores: of some rising rows, what each is worth beside the others, in parts: the quality's and the diversity's,
             float64 ``(k,)`` each, first order, on the run's scale, before they are weighed by lambda.
-        ending: why it ended, in a few words. facts: counts for the run's record: ``passes``, ``blocks``.
+        ending: why it ended, in a few words. facts: counts for the run's record: ``passes``.
         rule: recipe and threshold by which rows are selected, but for some near it; None: no rule says so.
         anchors: ends of the scales over all rows.
-        estimate: of the exact diversity, where `raw` holds a lower bound or an estimate of it; None: it is exact.
-        graph: what is known about the neighbor lists; None: there are none.
     """
 
     selected: np.ndarray
@@ -40,6 +35,3 @@ class WholeSolution:
     anchors: dict[str, Any]
     facts: dict[str, int] = field(default_factory=dict)
     rule: tuple[Recipe, Thresholds] | None = None
-    estimate: Estimate | None = None
-    graph: GraphFacts | None = None
-    bounded: tuple[str, float] | None = None

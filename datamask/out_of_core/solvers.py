@@ -1,12 +1,7 @@
-"""Who solves what over all rows of a corpus: the table, and what a solver is given and gives back.
-
-To add one: a function from a `WholeProblem`, the `Work` and a `Step` to a `WholeSolution`, its entry in `SOLVERS`. It
-may raise `Stopped` at any time; what it kept in the scratch's folder until then it finds there when the run goes on.
-"""
+"""Who solves what over all rows of a corpus, and the selection by passes over its scratch."""
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -19,9 +14,7 @@ from datamask.config import CorpusConfig, SelectionConfig
 from datamask.errors import OptionError
 from datamask.measured import is_bound
 from datamask.options.components import ALL
-from datamask.out_of_core import facility, streamed_dual
-from datamask.out_of_core.engines import Engine, open_engine
-from datamask.out_of_core.engines.contract import usable_cores
+from datamask.out_of_core import streamed_dual
 from datamask.out_of_core.exact_values import Candidate, exact_values
 from datamask.out_of_core.row_rules import RowRules
 from datamask.out_of_core.scale_ends import ScaleEnds, Start
@@ -45,7 +38,7 @@ BLOCK_ROWS = 1_000_000
 """Rows that bound the memory of a pass."""
 
 ENDS_FOUND, ENDS_VALUED, SOLVED = 0.45, 0.5, 0.9
-"""Shares of the work of `_by_passes` that are done when every term is solved alone, when the ends are valued where that
+"""Shares of the work of `solve` that are done when every term is solved alone, when the ends are valued where that
 takes a reading of its own, and when all is solved."""
 
 NEARLY = 1e-4
@@ -82,40 +75,26 @@ class WholeProblem:
 
 @dataclass(frozen=True)
 class WholeSolver:
-    """One way to solve over all rows.
+    """One way to solve over all rows, after a sample.
 
     Attributes:
-        objectives: it solves sums of these, and quality alone. estimators: by which it may be asked for.
-        memory: bytes that it takes at most, by settings, rows, d and S. disk: bytes of files beside the scratch, by
-            rows, d and S. seconds: that it takes for each row, and for each row and dimension, about, on two cores.
-        solve: does it.
-        check_size: refuses, by settings, rows and S, what it cannot select.
-        rules: the options of `OBEYED` that it obeys.
+        objectives: it solves sums of these, and quality alone. rules: the options of `OBEYED` that it obeys.
     """
 
     objectives: tuple[str, ...]
-    estimators: tuple[str, ...]
-    memory: Callable[[SelectionConfig, int, int, int], int]
-    disk: Callable[[int, int, int], int]
-    seconds: tuple[float, float]
-    solve: Callable[[WholeProblem, Work, Step], WholeSolution]
-    check_size: Callable[[SelectionConfig, int, int], None] = lambda config, rows, size: None
-    rules: tuple[str, ...] = ()
+    rules: tuple[str, ...]
 
 
-def _by_passes(problem: WholeProblem, work: Work, step: Step) -> WholeSolution:
+def solve(problem: WholeProblem, work: Work, step: Step) -> WholeSolution:
     """Pair-wise similarity and the DiSF with fixed scale: the ends of the scales, then the selection, by passes over
-    the scratch; each valued on the shards."""
-    with contextlib.ExitStack() as stack:
-        # threads of this process need no files and no start of their own
-        own = problem.config.engine == "local"
-        engine = None if own else stack.enter_context(engine_of(problem.config))
-        return _solved_by_passes(problem, engine, work, step)
+    the scratch; each valued on the shards.
 
+    Where the ends on the rows of the scratch are nearly those on the shards, one reading of the shards says what the
+    ends and the selection are worth; else it says the ends alone, and the selection is made on these.
 
-def _solved_by_passes(problem: WholeProblem, engine: Engine | None, work: Work, step: Step) -> WholeSolution:
-    """Where the ends on the rows of the scratch are nearly those on the shards, one reading of the shards says what the
-    ends and the selection are worth; else it says the ends alone, and the selection is made on these."""
+    Raises:
+        Stopped: from `work`; what is in the scratch's folder by then, a run that goes on finds there.
+    """
     scratch, size = problem.scratch, problem.members
     sample = _over_all_rows(problem)
     found = ScaleEnds(
@@ -126,7 +105,6 @@ def _solved_by_passes(problem: WholeProblem, engine: Engine | None, work: Work, 
         work.part(0.0, ENDS_FOUND),
         known=problem.ends,
         block_rows=BLOCK_ROWS,
-        engine=engine,
     )
     read = partial(exact_values, problem.corpus, scratch, size=size)
     alone = [each.candidate for each in found.alone.values()]
@@ -137,7 +115,7 @@ def _solved_by_passes(problem: WholeProblem, engine: Engine | None, work: Work, 
     while True:
         exactly, ends = found.exact is not None, found.exact or found.rounded
         recipe = _at_ends(sample, ends, size)
-        dual, candidate = _selected(problem, recipe, engine, work.part(ENDS_VALUED, SOLVED), step)
+        dual, candidate = _selected(problem, recipe, work.part(ENDS_VALUED, SOLVED), step)
         values, _ = read([candidate, *([] if exactly else alone)], work=work.part(SOLVED, 1.0))
         if exactly or _nearly(ends, found.value(values[1:], None)):
             break
@@ -184,7 +162,6 @@ def _ids(problem: WholeProblem, rows: np.ndarray, poll: Poll) -> tuple[Any, ...]
 def _selected(
     problem: WholeProblem,
     recipe: Recipe,
-    engine: Engine | None,
     work: Work,
     step: Step,
 ) -> tuple[streamed_dual.Dual, Candidate]:
@@ -200,7 +177,6 @@ def _selected(
         problem.members,
         work,
         block_rows=BLOCK_ROWS,
-        engine=engine,
         rules=problem.rules,
         on_pass=on_pass,
     )
@@ -246,96 +222,43 @@ def _at_ends(recipe: Recipe, ends: dict[str, Any], size: int) -> Recipe:
     return replace(recipe, rule=rule)
 
 
-def engine_of(config: SelectionConfig) -> Engine:
-    """The engine that the settings name; nothing of it is started yet.
-
-    Raises:
-        OptionError: a library that it needs is not installed.
-    """
-    return open_engine(config.engine, workers=config.workers, address=config.address)
-
-
-def _by_cells(problem: WholeProblem, work: Work, step: Step) -> WholeSolution:
-    """Facility location, on lists of all rows."""
-    with engine_of(problem.config) as engine:
-        return facility.solve_facility(
-            problem.scratch,
-            problem.config,
-            problem.members,
-            engine,
-            work,
-            step,
-            rules=problem.rules,
-        )
-
-
-def _facility_memory(config: SelectionConfig, rows: int, dim: int, size: int) -> int:
-    return facility.memory_bytes(rows, dim, size, config.workers or usable_cores())
-
-
 OBEYED = ("pin", "ban", "given", "quotas", "budget")
-"""Rules that some solvers over all rows obey."""
+"""Rules that solvers over all rows obey."""
 
-SOLVERS: tuple[WholeSolver, ...] = (
-    WholeSolver(
-        catalogue.RULED,
-        ("relaxed",),
-        lambda config, rows, dim, size: streamed_dual.memory_bytes(
-            rows, dim, BLOCK_ROWS, moments="disf_fixed" in dict(config.terms)
-        ),
-        lambda rows, dim, size: 0,
-        (4e-7, 6e-8),
-        _by_passes,
-        check_size=lambda config, rows, size: streamed_dual.check_size(rows, size),
-        rules=("pin", "ban", "given"),
-    ),
-    WholeSolver(
-        ("facility",),
-        ("relaxed",),
-        _facility_memory,
-        facility.disk_bytes,
-        (1e-4, 8e-7),
-        _by_cells,
-        check_size=lambda config, rows, size: facility.check_rows(rows),
-        rules=OBEYED,
-    ),
-)
-"""The first that fits is taken."""
+BY_PASSES = WholeSolver(catalogue.RULED, ("pin", "ban", "given"))
+MAPPED = WholeSolver(("facility",), OBEYED)
+"""The solver of memory, on mapped arrays."""
+
+SECONDS = 4e-7, 6e-8
+"""That a selection by passes takes for each row, and for each row and dimension, about, on two cores."""
+
+
+def memory_bytes(config: SelectionConfig, rows: int, dim: int) -> int:
+    """The most that a selection by passes takes."""
+    return streamed_dual.memory_bytes(rows, dim, BLOCK_ROWS, moments="disf_fixed" in dict(config.terms))
 
 
 def solver_for(config: SelectionConfig, corpus: CorpusConfig | None = None) -> WholeSolver | None:
-    """The solver for these settings; None: they are solved by the stages of memory, on mapped arrays.
+    """The solver of these settings that begins with a sample; None: the stages of memory select, on mapped arrays.
 
     Args:
         corpus: None: one whose rows lie in one shard each.
 
     Raises:
-        OptionError: an engine is named that has nothing to do, or lacks its library; or a sample is asked for beside
-            all rows, where nothing begins with one.
+        OptionError: a sample is asked for beside all rows, where nothing begins with one.
     """
-    names = [name for name, _ in config.terms]
+    names = {name for name, _ in config.terms}
     if config.lamb == 1:  # only quality counts: passes solve it for every objective but facility, whose lists they lack
-        names = [] if names == ["facility"] else ["pairwise"]
+        names = set() if names == {"facility"} else {"pairwise"}
     used = {option for option in OBEYED if getattr(config, option)}
-    leaves_out = config.prune or config.collapse != "none"
-    if not (leaves_out or config.components not in (None, ALL) or (corpus is not None and is_joined(corpus))):
-        for solver in SOLVERS:
-            if (
-                names
-                and set(names) <= set(solver.objectives)
-                and config.estimator in solver.estimators
-                and used <= set(solver.rules)
-            ):
-                engine_of(config)  # before anything is read: a library may be missing
+    leaves_out = config.prune or config.collapse != "none" or config.components not in (None, ALL)
+    if names and config.estimator == "relaxed" and not leaves_out and not (corpus is not None and is_joined(corpus)):
+        for solver in (BY_PASSES, MAPPED):
+            if names <= set(solver.objectives) and used <= set(solver.rules):
                 return solver
     if config.all_rows and corpus is not None and corpus.rows is not None:
         raise OptionError(
             "--rows takes a sample, and --all selects from all rows; leave one of them out (facility, pairwise and "
             "disf_fixed by relaxed alone begin with a sample)"
-        )
-    if config.engine != "local":
-        raise OptionError(
-            f"--engine {config.engine} does the tasks of facility, pairwise and disf_fixed by relaxed, and these "
-            "settings have none; leave --engine out"
         )
     return None

@@ -34,7 +34,6 @@ import numpy as np
 from datamask.corpus.threads import MOST_THREADS
 from datamask.errors import InputError
 from datamask.measured import is_bound
-from datamask.out_of_core.engines import Engine
 from datamask.out_of_core.rounding import Members, rounded
 from datamask.out_of_core.row_rules import RowRules
 from datamask.out_of_core.scratch import ROWS_READ, Scratch
@@ -154,7 +153,6 @@ def solve(
     work: Work = UNWATCHED,
     *,
     block_rows: int,
-    engine: Engine | None = None,
     name: str = "dual",
     random: float | None = None,
     rules: RowRules | None = None,
@@ -166,7 +164,6 @@ def solve(
         recipe: weights, anchors and standardisation hold for all rows; its rule is where the passes begin.
         work: told of the share of the passes as if there were `USUAL_PASSES`, and slower after these.
         block_rows: bounds the memory; see `memory_bytes`.
-        engine: does the passes, a task for each part of the rows; None: threads of this process do.
         name: of the file in the scratch that keeps what the passes come to.
         random: value of a random selection, for an end of a scale; see `Dual.random`.
         rules: pins, bans and given rows, which count among the `size`; None: all rows are free.
@@ -191,7 +188,7 @@ def solve(
     elif on_pass is not None:
         for done in range(1, len(dual.passes) + 1):
             on_pass(replace(dual, passes=dual.passes[:done]))
-    passes = Passes(scratch, block_rows, engine, limits.free)
+    passes = Passes(scratch, block_rows, limits.free)
     while not dual.over:
         number = len(dual.passes)
         part = work.part(_share(number), _share(number + 1))

@@ -169,11 +169,6 @@ class Pass:
         self.rows += other.rows
         self.in_band += other.in_band
 
-    def arrays(self) -> dict[str, np.ndarray]:
-        """The sums, by name, and `near` as one: with the numbers of rows they are all of it."""
-        sums = {name: values for name in SUMS if (values := getattr(self, name)) is not None}
-        return sums | ({"near": np.concatenate(self.near)} if self.near else {})
-
     def kept(self, cut: int) -> int:
         """Rows at or above the threshold of a cut."""
         return int(self.counts[self.cuts[cut] + 1 :].sum())

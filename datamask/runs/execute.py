@@ -14,7 +14,9 @@ import torch
 from datamask.errors import RunStateError, Stopped
 from datamask.evaluation.pool import Pool
 from datamask.evaluation.result import RunResult
-from datamask.runs import stages, whole
+from datamask.out_of_core.solvers import BY_PASSES, solver_for
+from datamask.polling import Poll
+from datamask.runs import stages, whole, whole_mapped
 from datamask.runs.callbacks import Callbacks
 from datamask.runs.execution import Execution
 from datamask.runs.store import Run
@@ -47,6 +49,18 @@ OUT_OF_CORE_STAGES: tuple[Stage, ...] = (
 )
 """Stages of a run over all rows of a corpus beyond memory; up to `measure_selection` they work on its sample."""
 
+MAPPED_STAGES: tuple[Stage, ...] = (
+    whole.prepare,
+    stages.load_corpus,
+    whole_mapped.plan_phases,
+    stages.pose_problem,
+    stages.learn_selection,
+    stages.measure_selection,
+    whole_mapped.select_all_rows,
+    whole_mapped.write_all_rows,
+)
+"""The same by the solver of memory, on mapped arrays."""
+
 
 def execute(
     run: Run, work: Work = UNWATCHED, *, pool: Pool | None = None, callbacks: Callbacks | None = None
@@ -73,10 +87,9 @@ def execute(
         torch.set_num_threads(threads)
         writer.update_facts(threads=threads)
         try:
-            stages_of_run = OUT_OF_CORE_STAGES if whole.wants_all_rows(run, work.poll) else IN_MEMORY_STAGES
             with contextlib.ExitStack() as held:
                 execution = Execution(run, writer, work, callbacks or Callbacks(), held, pool)
-                for stage in stages_of_run:
+                for stage in _stages_of(run, work.poll):
                     execution.poll()  # here, not after the last one: a run that is done is not stopped
                     stage(execution)
         except Stopped:
@@ -86,3 +99,9 @@ def execute(
     work.report(1.0, "done")
     execution.callbacks.take(execution.selection)
     return execution.selection.result
+
+
+def _stages_of(run: Run, poll: Poll) -> tuple[Stage, ...]:
+    if not whole.wants_all_rows(run, poll):
+        return IN_MEMORY_STAGES
+    return OUT_OF_CORE_STAGES if solver_for(run.config.selection, run.config.corpus) is BY_PASSES else MAPPED_STAGES

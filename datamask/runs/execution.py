@@ -50,6 +50,20 @@ class AllRows:
     rules: RowRules | None = None
 
 
+@dataclass(frozen=True)
+class MappedRows:
+    """All rows of a corpus in mapped files, and what is selected from them.
+
+    Attributes:
+        pool, posed: the corpus and its problem. selection: from it. ending: of the search, in a sentence.
+    """
+
+    pool: Pool
+    posed: PosedProblem
+    selection: Selection
+    ending: str
+
+
 @dataclass
 class Execution:
     """One attempt at a run.
@@ -64,7 +78,7 @@ class Execution:
         alone: what each term alone would select, by its name: bool ``(n,)``.
         first: the step, from 0, at which learning began: a warm start enters later.
         selection: what is selected; with the result of the run once that is written.
-        all_rows: of a run out of core, whose selection is the sample's.
+        all_rows, mapped: of a run on all rows, whose selection is the sample's: by passes, or in mapped files.
     """
 
     run: Run
@@ -85,6 +99,7 @@ class Execution:
     recorder: Recorder = field(init=False)
     selection: Selection = field(init=False)
     all_rows: AllRows = field(init=False)
+    mapped: MappedRows = field(init=False)
 
     def __post_init__(self) -> None:
         self.config: SelectionConfig = self.run.config.selection

@@ -1,8 +1,9 @@
 """What a selection takes before it runs: rows, columns, memory, disk and time, for `select --dry_run` and the pages.
 
-In memory the numbers follow from rows, dimensions and settings. Over all rows out of core they follow from a probe of
-the first rows (`datamask.out_of_core.plan`). Both are meant to be right within a factor of two on an idle machine. A
-token budget is taken to select an eighth of the rows or more: of fewer, facility makes longer neighbor lists.
+The numbers follow from rows, dimensions and settings. Where all rows are selected from by passes they follow from a
+probe of the first rows (`datamask.out_of_core.plan`). Both are meant to be right within a factor of two on an idle
+machine. A token budget is taken to select an eighth of the rows or more: of fewer, facility makes longer neighbor
+lists.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ from datamask.errors import StoreError
 from datamask.files import existing_parent
 from datamask.memory import memory_bytes
 from datamask.out_of_core.plan import plan_run
-from datamask.out_of_core.solvers import solver_for
+from datamask.out_of_core.solvers import BY_PASSES, MAPPED, solver_for
+from datamask.out_of_core.whole_corpus import sample_rows
 from datamask.polling import Poll, no_poll
 from datamask.runs.folders import scratch_place
 from datamask.runs.phases import GRAPH, LOADING_SECONDS, expected_seconds, sample_seconds
@@ -102,7 +104,7 @@ def forecast(config: RunConfig, poll: Poll = no_poll) -> Forecast:
     rows = look.rows if beyond and solver is not None else min(look.rows, config.corpus.rows or most)
     selected = None if selection.budget is not None else selection.size(rows)
     columns = {role: name for role, name in look.columns.items() if name}
-    if beyond and solver is not None:
+    if beyond and solver is BY_PASSES:
         plan = plan_run(
             config.corpus, selection, learning=lambda rows, dim: sample_seconds(selection, rows, dim), poll=poll
         )
@@ -110,6 +112,8 @@ def forecast(config: RunConfig, poll: Poll = no_poll) -> Forecast:
     else:
         memory, arrays, disk, seconds = _by_stages(selection, look, rows, selected or max(1, rows // 2))
         memory, disk = (memory, disk + arrays) if beyond else (memory + arrays, disk)
+        if beyond and solver is MAPPED:
+            seconds += sample_seconds(selection, min(rows, sample_rows(selection)), look.dim)
     return Forecast(rows, look.rows, look.dim, selected, columns, beyond, memory, disk, seconds / 60)
 
 

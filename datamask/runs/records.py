@@ -43,7 +43,7 @@ STATUS: Schema = {
 
 WHOLE: Schema = {
     "sample_rows": ValueType("a whole number from 2", lambda value: COUNT.fits(value) and value >= 2),
-    **dict.fromkeys(("rows", "selected", "shards", "passes", "blocks"), COUNT),
+    **dict.fromkeys(("rows", "selected", "shards", "passes"), COUNT),
     **dict.fromkeys(("scratch_bytes", "memory_bytes"), COUNT),
     "scratch": TEXT | NONE,
 }

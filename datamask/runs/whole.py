@@ -1,8 +1,8 @@
-"""The stages of a run on all rows of a corpus that is not held in memory.
+"""The stages of a run on all rows of a corpus that is not held in memory, by passes over a scratch.
 
-It begins as a run on a uniform sample: that gives the ends of the scales, the weights of the terms and, for objectives
-with a rule, where to begin; it is also what pages draw. Then the shards are read once into scratch, and a solver of
-`datamask.out_of_core.solvers` selects from all of it. rows.parquet has the sample's rows, selected as they are over the
+It begins as a run on a uniform sample: that gives the ends of the scales, the weights of the terms and where to begin;
+it is also what pages draw. Then the shards are read once into scratch, and `datamask.out_of_core.solvers` selects from
+all of it. rows.parquet has the sample's rows, selected as they are over the
 whole; selection.parquet the selected rows of the whole, in input order, written as they are read
 (`datamask.runs.whole_writing`).
 
@@ -18,14 +18,14 @@ from pathlib import Path
 from typing import Any
 
 from datamask.corpus.opening import fits_in_memory, read_corpus
-from datamask.errors import RunStateError, StoreError
+from datamask.errors import StoreError
 from datamask.evaluation.anchors import diversity_anchor, diversity_best
 from datamask.evaluation.pool import Pool
-from datamask.out_of_core import solvers
+from datamask.out_of_core import solvers, streamed_dual
 from datamask.out_of_core.scale_ends import Start
 from datamask.out_of_core.scratch import Scratch, remove_scratch, scratch_bytes
 from datamask.out_of_core.scratch_writing import centered, write_scratch
-from datamask.out_of_core.solvers import Step, WholeProblem, WholeSolver, solver_for
+from datamask.out_of_core.solvers import Step, WholeProblem, solver_for
 from datamask.out_of_core.streamed_dual import BLOCK_BYTES
 from datamask.out_of_core.whole_corpus import WholeCorpus, sample_rows
 from datamask.polling import Poll, no_poll
@@ -53,7 +53,7 @@ _READ, _WRITTEN = (8e-7, 1.2e-8), (8e-7, 1.2e-8)
 
 
 def wants_all_rows(run: Run, poll: Poll = no_poll) -> bool:
-    """Whether a run is solved by passes and tasks over scratch, and not by the stages of memory.
+    """Whether a run begins with a sample of the rows that it selects from.
 
     Raises:
         OptionError: as `solver_for`. InputError, RemoteError, Stopped: as `datamask.corpus.open_corpus`.
@@ -81,21 +81,13 @@ def prepare(execution: Execution) -> None:
     execution.left_told = True
 
 
-def _solver_of(run: Run) -> WholeSolver:
-    solver = solver_for(run.config.selection, run.config.corpus)
-    if solver is None:
-        raise RunStateError(f"run {run.id} was begun by a solver that its settings no longer have; start a new run")
-    return solver
-
-
 def plan_phases(execution: Execution) -> None:
     """Add the phases that come after those of the sample, with about what each takes."""
     corpus, pace = execution.pool.corpus, execution.pace
     rows, dim = corpus.provenance.total_rows, corpus.dim
-    passes = _solver_of(execution.run).seconds
     later = {
         name: rows * (each + dim * every)
-        for name, (each, every) in ((SCRATCH, _READ), (PASSES, passes), (WRITING, _WRITTEN))
+        for name, (each, every) in ((SCRATCH, _READ), (PASSES, solvers.SECONDS), (WRITING, _WRITTEN))
     }
     pace.plan(pace.ahead | later)
 
@@ -103,20 +95,17 @@ def plan_phases(execution: Execution) -> None:
 def select_all_rows(execution: Execution) -> None:
     """Read all rows into scratch, and select from them."""
     config, pool, posed, poll = execution.run.config.selection, execution.pool, execution.posed, execution.poll
-    solver, recorder, folder = _solver_of(execution.run), execution.recorder, _scratch_of(execution.run)
+    recorder, folder = execution.recorder, _scratch_of(execution.run)
     sample = selection_of_sample(execution.run.config, pool.corpus, posed, execution.selection, poll)
     whole = WholeCorpus.open(execution.run.config.corpus, quality=sample.quality, poll=poll)
-    # a budget is as many rows as in the sample, until the tokens of all rows are known
-    size = round(whole.source.rows * posed.wanted / len(pool)) if config.budget else config.size(whole.source.rows)
-    solver.check_size(config, whole.source.rows, size)
-    _announce(execution, whole, size)
+    streamed_dual.check_size(whole.source.rows, config.size(whole.source.rows))
+    _announce(execution, whole)
     execution.pace.begin(SCRATCH, 0.0)
-    beside = solver.disk(whole.source.rows, whole.dim, size)
     work, averaged = Work(poll, execution.say_share), 0.0
     if config.center:
         averaged = AVERAGED
-        whole = centered(whole, folder, work.part(0.0, averaged), beside=beside)
-    scratch = write_scratch(whole, folder, work.part(averaged, 1.0), beside=beside)
+        whole = centered(whole, folder, work.part(0.0, averaged))
+    scratch = write_scratch(whole, folder, work.part(averaged, 1.0))
     rules, size = read_rules(config, whole, scratch, work)
     execution.update_whole(rows=scratch.rows, selected=size)
     ends = _ends_in_memory(execution, scratch, size)
@@ -124,7 +113,7 @@ def select_all_rows(execution: Execution) -> None:
     recipe = sample.recipe
     starts = {} if recipe is None else _starts(execution)
     problem = WholeProblem(config, scratch, size, whole, recipe, starts, ends, rules)
-    solution = solver.solve(problem, work, _step_of(execution))
+    solution = solvers.solve(problem, work, step_of(execution))
     recorder.count_seconds()
     execution.update_whole(**solution.facts)
     execution.all_rows = AllRows(whole, scratch, int(solution.selected.sum()), solution, rules)
@@ -196,13 +185,11 @@ def _ends_in_memory(execution: Execution, scratch: Scratch, size: int) -> dict[s
     return {IN_MEMORY: diversity_anchor(pool, IN_MEMORY, size, poll).to_dict()}
 
 
-def _announce(execution: Execution, whole: WholeCorpus, size: int) -> None:
+def _announce(execution: Execution, whole: WholeCorpus) -> None:
     """Say, before anything of it is written, what the work takes."""
     config, folder, rows = execution.run.config.selection, _scratch_of(execution.run), whole.source.rows
-    solver = _solver_of(execution.run)
     disk = scratch_bytes(rows, whole.dim, lengths=whole.columns.length is not None)
-    disk += solver.disk(rows, whole.dim, size)
-    memory = solver.memory(config, rows, whole.dim, size)
+    memory = solvers.memory_bytes(config, rows, whole.dim)
     execution.update_whole(
         shards=len(whole.source.shards), scratch=str(folder), scratch_bytes=disk, memory_bytes=memory
     )
@@ -216,7 +203,7 @@ def _gigabytes(count: int) -> str:
     return f"{count / 1e9:,.1f} GB" if count >= 1e8 else f"{count / 1e6:,.1f} MB"
 
 
-def _step_of(execution: Execution) -> Step:
+def step_of(execution: Execution) -> Step:
     """What is told of every step while it is solved: it writes a line of metrics."""
     recorder, line, steps = execution.recorder, execution.recorder.lines, 0
 

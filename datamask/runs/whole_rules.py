@@ -1,4 +1,4 @@
-"""Rules of a run on all rows: ids of files and values of a column, looked up in the shards."""
+"""Rules of a run on all rows by passes: ids of files, looked up in the shards."""
 
 from __future__ import annotations
 
@@ -7,22 +7,16 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from datamask.config import SelectionConfig
 from datamask.corpus.sampling import row_hash
-from datamask.corpus.shards import scan
 from datamask.errors import InputError, OptionError
 from datamask.evaluation.id_lists import distinct_ids
 from datamask.out_of_core.row_rules import RowRules
 from datamask.out_of_core.scratch import Scratch
 from datamask.out_of_core.whole_corpus import WholeCorpus
-from datamask.quotas import quota_labels, quota_limits
 from datamask.work.context import Work
-
-LABEL_BYTES = 64
-"""Of a value of the column of a quota, decoded, about."""
 
 
 def of_sample(config: SelectionConfig, share: float) -> SelectionConfig:
@@ -44,11 +38,10 @@ def read_rules(
 
     Raises:
         InputError: a file of ids cannot be read, or names rows that are not in the corpus. OptionError: two rules name
-            the same rows, there is no such column, or there is a budget and no lengths. Stopped: from `work`.
+            the same rows, or leave too few. Stopped: from `work`.
     """
-    lengths = scratch.lengths(0, scratch.rows) if config.budget is not None and scratch.has_lengths else None
-    wanted = config.size(scratch.rows, None if lengths is None else float(lengths.sum()))
-    if not config.ruled and config.ban is None and config.budget is None:
+    wanted = config.size(scratch.rows)
+    if not config.ruled and config.ban is None:
         return None, wanted
     named = {
         option: _named(path, option, whole, scratch, work)
@@ -60,15 +53,12 @@ def read_rules(
             raise OptionError(f"--{first} and --{second} both name {both:,} rows; take them out of one of the two")
     given = named["given"]
     size, left = wanted + int(given.sum()), int((~named["ban"]).sum())
-    if left <= size and config.budget is None:
+    if left <= size:
         raise OptionError(
             f"--ban and --given leave {left - size + wanted:,} of {scratch.rows:,} rows, but {wanted:,} are to be "
             "selected; leave out fewer rows, or lower --select_ratio"
         )
-    group = _groups(config, whole, scratch, work)
-    total = size if config.budget is None or lengths is None else config.budget + float(lengths[given].sum())
-    low, high, names = quota_limits(config.quotas, group, total, given, lengths)
-    return RowRules(named["pin"], named["ban"], given, group, low, high, names, config.budget, lengths), wanted
+    return RowRules(named["pin"], named["ban"], given), wanted
 
 
 def _named(path: str | None, option: str, whole: WholeCorpus, scratch: Scratch, work: Work) -> np.ndarray:
@@ -89,23 +79,3 @@ def _named(path: str | None, option: str, whole: WholeCorpus, scratch: Scratch, 
             "them out, or open the shards they are in"
         )
     return mask
-
-
-def _groups(config: SelectionConfig, whole: WholeCorpus, scratch: Scratch, work: Work) -> np.ndarray:
-    """The quota group of every row, int32 ``(N,)``."""
-    group = np.zeros(scratch.rows, np.int32)
-    if not config.quotas:
-        return group
-    column, source = config.quotas[0].column, whole.source
-    schema = source.shards[0].schema
-    if column not in schema.names:
-        raise OptionError(f"--quota: the corpus has no column {column!r}; it has {', '.join(schema.names)}")
-
-    def take(numbers: np.ndarray, batch: pa.RecordBatch) -> None:
-        shard = int(np.searchsorted(source.starts, numbers[0], side="right")) - 1
-        rows = scratch.find(shard, numbers - int(source.starts[shard]))
-        labels = quota_labels(config.quotas, batch.column(column))
-        group[rows[rows >= 0]] = labels[rows >= 0]  # threads write different rows
-
-    scan(source, [column], take, row_bytes=LABEL_BYTES, work=work, what="Reading the column of the quotas")
-    return group

@@ -11,7 +11,7 @@ import pyarrow as pa
 import torch
 
 from datamask.corpus.row_plan import column_id_field
-from datamask.evaluation.reported import ESTIMATE, EXACT
+from datamask.evaluation.reported import EXACT
 from datamask.evaluation.result import ProvedBound, RunResult, WholeCounts
 from datamask.evaluation.selection import Selection
 from datamask.measured import Anchor, Anchors, TermValues
@@ -32,7 +32,7 @@ def write_all_rows(execution: Execution) -> None:
     run, writer, pool, over = execution.run, execution.writer, execution.pool, execution.all_rows
     scratch, solution = over.scratch, over.solution
     on_sample = _selected_of_sample(execution)
-    selection = _selected_on(execution, on_sample)
+    selection = selected_on(execution, on_sample)
     writer.update_facts(selected=int(on_sample.sum()), dropped=scratch.dropped, **_ruled(over))
     writer.write_rows(selection.rows_table())
     if scratch.dropped:
@@ -45,7 +45,7 @@ def write_all_rows(execution: Execution) -> None:
     )
     writer.update_facts(contents=digests.settled(contents, pool.stamps, execution.poll))
     recorder = execution.recorder
-    result = _over_all_rows(execution).of_run(run.id, execution.effort(recorder.lines, None), solution.graph)
+    result = _over_all_rows(execution).of_run(run.id, execution.effort(recorder.lines, None), None)
     execution.selection = replace(selection, result=result)
     _write_rule(execution, result.certificate.gap)
     execution.update_whole(scratch=None)
@@ -136,7 +136,6 @@ def _over_all_rows(execution: Execution) -> RunResult:
     objectives = {name: solution.raw.get(name) for name in terms}
     shares = {name: _share(anchors.diversity[name], objectives[name]) for name in terms}
     quality, bound = solution.raw["quality"], solution.upper_bound
-    holds_for, value = solution.bounded or (sample.certificate.holds_for, solution.joint)
     return replace(
         sample,
         estimator=execution.run.config.selection.estimator,
@@ -146,15 +145,17 @@ def _over_all_rows(execution: Execution) -> RunResult:
             selected=over.size,
             tokens=_tokens(over),
             given=0 if over.rules is None else int(over.rules.given.sum()),
-            budget=execution.run.config.selection.budget,
+            budget=None,
         ),
         raw=_term_values(config.lamb, quality, _weighed(terms, objectives)),
         objectives=objectives,
-        values=EXACT if solution.estimate is None else ESTIMATE,
-        estimate=solution.estimate,
+        values=EXACT,
+        estimate=None,
         calibrated=_term_values(config.lamb, _share(anchors.quality, quality), _weighed(terms, shares)),
         anchors=anchors,
-        certificate=ProvedBound() if bound is None else ProvedBound(bound, max(bound - value, 0.0), holds_for),
+        certificate=ProvedBound()
+        if bound is None
+        else ProvedBound(bound, max(bound - solution.joint, 0.0), sample.certificate.holds_for),
         row_classes=None,
         weights=None,
         whole=WholeCounts(**solution.facts),
@@ -170,7 +171,6 @@ def _ruled(over: AllRows) -> dict[str, Any]:
         "given": int(rules.given.sum()),
         "pinned": int(rules.pinned.sum()),
         "banned": int(rules.banned.sum()),
-        "budget": rules.budget,
     }
 
 
@@ -233,7 +233,7 @@ def _left_out(whole: WholeCorpus, scratch: Scratch) -> pa.Table:
     return pa.table({"source_file": pa.array(files, pa.string()), "source_row": np.concatenate(rows)})
 
 
-def _selected_on(execution: Execution, selected: np.ndarray) -> Selection:
+def selected_on(execution: Execution, selected: np.ndarray) -> Selection:
     """The sample's selection with those rows in the place of its own, and what each row is worth beside them.
 
     What was settled, and the inclusion weights, were those of the sample's own problem, and do not come along.

@@ -1,5 +1,4 @@
-"""Results that take long: `Kept`, found on disk, or computed once, checked and kept; `Parts`, one made piece by piece;
-`Progress`, where half of one is.
+"""Results that take long: `Kept`, found on disk, or computed once, checked and kept; `Progress`, where half of one is.
 
 Where a result is computed, one function describes it: where it lies, how it is read and checked, and how it is written.
 Callers say ``stored_layout(corpus, cache_dir).find()`` or ``.find_or_compute(compute, poll)``. `datamask.work.cache`
@@ -14,10 +13,9 @@ so nothing else under the name can block. What cannot be written is logged and n
 from __future__ import annotations
 
 import contextlib
-import functools
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,7 +29,7 @@ from datamask.memo import FileMemo
 from datamask.polling import Poll, no_poll
 from datamask.work.cache import SUFFIX, Cache, remove, safe, touch, warn_once
 from datamask.work.locks import only_one
-from datamask.work.result_file import Content, Entry, Implausible, digest_of, load, store
+from datamask.work.result_file import Content, Entry, Implausible, load, store
 
 T = TypeVar("T")
 
@@ -52,7 +50,7 @@ class Kept(Generic[T]):
         required: a result that cannot be written raises `StoreError`; without it the result is only given.
         locked: one thread or process computes, and others wait for it. False is for parts of a result that is locked:
             hundreds of parts would leave hundreds of locks.
-        mapped: arrays are read as maps. believed: without a look at their digest.
+        mapped: arrays are read as maps.
         bounded: the bound on the cache holds; not in the folder of work that needs all it has kept.
 
     Example:
@@ -70,7 +68,6 @@ class Kept(Generic[T]):
     required: bool = False
     locked: bool = True
     mapped: bool = False
-    believed: bool = False
     bounded: bool = True
 
     @property
@@ -95,7 +92,7 @@ class Kept(Generic[T]):
             return None
         path = self.path
         try:
-            content = load(path, self.entry, self.mapped, self.believed)
+            content = load(path, self.entry, self.mapped)
         except FileNotFoundError:
             return None
         except Exception as error:  # whatever a damaged file makes a parser raise, it is a result that is not there
@@ -252,68 +249,9 @@ class Progress(Generic[T]):
             self._kept.drop()
 
 
-@dataclass(frozen=True)
-class Parts:
-    """A result that is made piece by piece, in any order and by any process: mapped arrays and facts, a file a piece.
-
-    Attributes:
-        folder: of the files. name: of the result. version: of its meaning. made_of: JSON, all that it depends on.
-        count: of the pieces, numbered from 0.
-    """
-
-    folder: Path
-    name: str
-    version: int
-    made_of: Mapping[str, Any]
-    count: int
-
-    @functools.cached_property
-    def word(self) -> str:
-        """The word that all of its files begin with, by which others are made of it."""
-        return f"{self.name.replace(':', '-')}-{digest_of([self.name, self.made_of])}"
-
-    def at(self, number: int) -> Kept[Content]:
-        """Describe one piece."""
-        return piece(self.folder, self.word, self.version, number)
-
-    def __getitem__(self, number: int) -> Content:
-        """A piece that is there. Raises StoreError where it is not, or is damaged."""
-        return found(self.at(number))
-
-    @property
-    def whole(self) -> bool:
-        """Whether all of its files are there."""
-        return all(self.at(number).exists for number in range(self.count))
-
-    def remove(self) -> None:
-        """Remove its files."""
-        for number in range(self.count):
-            self.at(number).drop()
-
-
-def piece(folder: Path, word: str, version: int, number: int) -> Kept[Content]:
-    """Describe a piece of `Parts` by their word."""
-    entry = Entry(folder.name, word, version, f"{number:06d}")
-    return of_work(folder.parent, entry, _same, _same, mapped=True)
-
-
-def of_work(
-    root: Path, entry: Entry, read: Callable[[Content], T], write: Callable[[T], Content], mapped: bool = False
-) -> Kept[T]:
+def of_work(root: Path, entry: Entry, read: Callable[[Content], T], write: Callable[[T], Content]) -> Kept[T]:
     """Describe what work keeps in a folder of its own, where nobody else writes."""
-    of_arrays = {"mapped": mapped, "believed": mapped}
-    return Kept(root, entry, read, write, required=True, locked=False, **of_arrays, bounded=False)
-
-
-def found(kept: Kept[T]) -> T:
-    """What is kept. Raises StoreError where it is not there, or is damaged."""
-    if (result := kept.find()) is None:
-        raise StoreError(f"{kept.path} is missing or damaged; remove it, and it is made anew")
-    return result
-
-
-def _same(content: Content) -> Content:
-    return content
+    return Kept(root, entry, read, write, required=True, locked=False, bounded=False)
 
 
 def _warn_passed_over(path: Path, error: Exception) -> None:

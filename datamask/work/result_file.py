@@ -107,16 +107,14 @@ def is_result(path: Path) -> bool:
         return False
 
 
-def load(path: Path, entry: Entry, mapped: bool = False, believed: bool = False) -> Content:
+def load(path: Path, entry: Entry, mapped: bool = False) -> Content:
     """What the file of an entry holds. Raises anything where that is not what was once kept under this name.
 
     Args:
         mapped: give the arrays as maps that cannot be written.
-        believed: check the head and the length of the file, and not its digest.
     """
     with open_regular(path) as file:
-        if not believed:
-            _check_digest(file)
+        _check_digest(file)
         head = json.loads(file.readline())
         for name, expected in _head(entry).items():
             require(head[name] == expected, f"its {name} is {head[name]!r} instead of {expected!r}")

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from datamask.corpus import centres as module
-from datamask.corpus.centres import Centres, cell_count, compared_centres, group_count
+from datamask.corpus.centres import Centres, cell_count, group_count
 from datamask.corpus.rounded_rows import rounded
 from datamask.corpus.sampling import hash_under
 from datamask.errors import Stopped
@@ -121,7 +121,6 @@ def test_centres_depend_neither_on_threads_nor_on_where_rows_stand(grouped, monk
 def test_cells_are_as_many_as_the_root_of_the_rows_or_one_for_500_of_them():
     assert [cell_count(rows) for rows in (5, 100, 40_000, 250_000)] == [5, 16, 200, 500]
     assert [cell_count(rows) for rows in (10**6, 10**7, 10**8)] == [2000, 20_000, 65_536]
-    assert (compared_centres(2000), compared_centres(20_000)) == (2000, 2048 + 141)
 
 
 def test_learning_can_be_stopped():

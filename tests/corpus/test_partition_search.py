@@ -1,7 +1,6 @@
 """The approximate graph against all pairs: its lists, its promised and its measured recall, and who is served which."""
 
 import functools
-import itertools
 import threading
 import time
 
@@ -13,7 +12,6 @@ from hypothesis import strategies as st
 from datamask.corpus import (
     centres,
     graph_checkpoint,
-    kernels,
     neighbor_descent,
     neighbors,
     pair_search,
@@ -31,7 +29,6 @@ from datamask.corpus.neighbors import (
     search_for,
     stored_graph,
 )
-from datamask.corpus.pair_search import PairSearch, Visits
 from datamask.corpus.partition_search import Cells, cells_of, nearby_pairs
 from datamask.corpus.rounded_rows import rounded
 from datamask.errors import OptionError, Stopped
@@ -112,7 +109,7 @@ def test_recall_is_as_wanted_and_as_measured(small):
 @settings(max_examples=25, deadline=None)
 @given(st.integers(20, 300), st.integers(1, 6), st.integers(1, 5), st.integers(1, 3), st.integers(0, 10**6))
 def test_exactly_the_probed_pairs_are_compared(n, count, probes, threads, seed):
-    """Against the rule itself: i and j are compared if either looks into the other's cell; in parts the same."""
+    """Against the rule itself: i and j are compared if either looks into the other's cell."""
     rng = np.random.default_rng(seed)
     features, k, m = unit(rng.normal(size=(n, 5))), 4, min(probes, count)
     features[rng.integers(0, n, n // 4)] = features[0]
@@ -128,15 +125,6 @@ def test_exactly_the_probed_pairs_are_compared(n, count, probes, threads, seed):
         patch.setattr(partition_search, "GROUP", 40)
         patch.setattr(pair_search, "PIECE", 16)
         lists = nearby_pairs(rows, k, Cells(np.arange(n), starts, probed), ties, work=Work(threads=threads))
-        edges = sorted({0, count, *rng.integers(0, count, 2).tolist()})
-        for low, high in itertools.pairwise(edges):
-            part = slice(starts[low], starts[high])
-            heaps = kernels.empty_heaps(part.stop - part.start, k, n)
-            search = PairSearch(rows, ties, starts, int(starts[low]), probed[part], *heaps)
-            search.compare_part((low, high), ((at, Visits.of_probed(probed[at : at + 50])) for at in range(0, n, 50)))
-            search.fill_up(rows)
-            for whole, own in zip(falling(lists.indices, lists.similarities, ties), falling(*heaps[::-1], ties)):
-                np.testing.assert_array_equal(own, whole[part])
     one_way = (probed[:, :, None] == cell[None, None, :]).any(axis=1)
     compared = one_way | one_way.T
     compared[compared.sum(axis=1) <= k] = True  # with too few, a row is compared with all

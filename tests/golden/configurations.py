@@ -26,7 +26,7 @@ OBJECTIVES = ("facility", "pairwise", "disf", "disf_fixed", "vendi")
 RULES = ["--pin", "pin.txt", "--ban", "ban.txt", "--quota", "domain=b:0.1:0.2"]
 MASKS = ["--estimator", "counterfactual", "--n_epochs", "12"]
 PAPER = ["--estimator", "reinforce", "--n_epochs", "40", "--n_rollout", "16"]
-ALL_ROWS = ["--scratch-dir", "scratch", "--rows", "150", "--workers", "1"]
+ALL_ROWS = ["--scratch-dir", "scratch", "--rows", "150"]
 """Out of core: 150 of the 600 rows are the sample that is opened in memory."""
 
 CONFIGURATIONS: dict[str, list[str]] = {
@@ -56,14 +56,11 @@ CONFIGURATIONS: dict[str, list[str]] = {
     "approximate graph": ["--estimator", "relaxed", "--objective", "facility", "--neighbors", "approximate"],
     **{
         f"all rows {name}": ["--objective", name, *ALL_ROWS]
-        for name in ("pairwise", "disf_fixed", "pairwise:0.7,disf_fixed:0.3")
+        for name in ("pairwise", "disf_fixed", "pairwise:0.7,disf_fixed:0.3", "facility")
     },
     "all rows centered": ["--objective", "pairwise", "--center", *ALL_ROWS],
     "all rows lambda": ["--objective", "disf_fixed", "--lamb", "0.2", *ALL_ROWS],
 }
-BLOCKS: dict[str, list[str]] = {"all rows facility": ["--objective", "facility", *ALL_ROWS]}
-"""Out of core in processes of their own."""
-
 RECIPES: dict[str, tuple[list[str], list[str] | None]] = {
     "apply pairwise": (["--objective", "pairwise"], []),
     "apply disf_fixed": (["--objective", "disf_fixed"], []),
@@ -109,7 +106,7 @@ BOUND_LIMIT = 1e-4
 
 def kind(name: str) -> str:
     """Whether the configuration is solved or samples masks."""
-    words = RECIPES[name][0] if name in RECIPES else {**CONFIGURATIONS, **BLOCKS, **SWEPT, **RESUMED}[name]
+    words = RECIPES[name][0] if name in RECIPES else {**CONFIGURATIONS, **SWEPT, **RESUMED}[name]
     return SAMPLED if {"counterfactual", "reinforce", "semdedup", "random"} & set(words) else SOLVED
 
 
@@ -293,7 +290,7 @@ def _outcome(name: str) -> dict:
         return select_with_a_break(RESUMED[name])
     if name in RECIPES:
         return use_recipe(*RECIPES[name])
-    return sweep(SWEPT[name]) if name in SWEPT else select({**CONFIGURATIONS, **BLOCKS}[name])
+    return sweep(SWEPT[name]) if name in SWEPT else select(CONFIGURATIONS[name])
 
 
 if __name__ == "__main__":
@@ -305,5 +302,5 @@ if __name__ == "__main__":
         write_corpus(Path(scratch))
         os.chdir(scratch)
         os.environ["DATAMASK_RUNS_DIR"] = str(Path(scratch) / "runs")
-        results = outcomes(sys.argv[2:] or [*QUICK, *BLOCKS, *RESUMED])
+        results = outcomes(sys.argv[2:] or [*QUICK, *RESUMED])
     target.write_text(json.dumps(results), encoding="utf-8")

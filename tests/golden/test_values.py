@@ -21,13 +21,13 @@ COMMITTED = json.loads(VALUES.read_text(encoding="utf-8"))
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
-    """All that need no other process (resuming and blocks out of core have tests of their own), with one thread."""
+    """All that need no other process (resuming has tests of its own), with one thread."""
     target: Path = tmp_path_factory.mktemp("golden") / "results.json"
     return outcomes(ROOT, target, configurations.QUICK)
 
 
 def test_all_configurations_have_values():
-    assert set(COMMITTED) == {*configurations.QUICK, *configurations.BLOCKS, *configurations.RESUMED}
+    assert set(COMMITTED) == {*configurations.QUICK, *configurations.RESUMED}
 
 
 @pytest.mark.parametrize("name", configurations.QUICK)

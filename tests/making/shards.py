@@ -1,9 +1,8 @@
-"""Small corpora as scratch, with clusters, and an engine that does tasks one after the other in this process."""
+"""Small corpora as scratch, with clusters."""
 
 from __future__ import annotations
 
 import shutil
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -11,13 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from datamask.config import CorpusConfig
-from datamask.errors import Stopped
-from datamask.out_of_core.engines.contract import Engine
-from datamask.out_of_core.engines.replies import function_of
 from datamask.out_of_core.scratch import Scratch
 from datamask.out_of_core.scratch_writing import write_scratch
 from datamask.out_of_core.whole_corpus import WholeCorpus
-from datamask.work.context import Work
 
 
 def clustered(rows: int, dim: int = 16, clusters: int = 40, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -43,65 +38,6 @@ def scratch_of(folder: Path, features: np.ndarray, quality: np.ndarray, shards: 
         )
         pq.write_table(table, place / f"{number:03d}.parquet")
     return write_scratch(WholeCorpus.open(CorpusConfig((str(place),))), folder / "scratch")
-
-
-class SerialEngine(Engine):
-    """Does tasks one after the other, here.
-
-    Attributes:
-        calls: (task without its module, number) of every call. backwards: whether the last is done first.
-    """
-
-    def __init__(self, backwards: bool = False) -> None:
-        self.calls: list[tuple[str, int]] = []
-        self.backwards = backwards
-
-    def run(self, task, arguments, *, poll, on_done=None):
-        function, results = function_of(task), {}
-        places = range(len(arguments))
-        for place in reversed(places) if self.backwards else places:
-            poll()
-            self.calls.append((task.rpartition(":")[2], arguments[place]["number"]))
-            results[place] = function(dict(arguments[place]))
-            if on_done is not None:
-                on_done(place, results[place])
-        return [results[place] for place in places]
-
-    def close(self) -> None:
-        pass
-
-    @property
-    def workers(self) -> int:
-        return 1
-
-
-def with_stops(attempt, most: int, more: int = 0):
-    """What work comes to that is stopped again and again, and goes on each time.
-
-    Args:
-        attempt: does it by an engine, in a context. most: calls until the first stop. more: that many after each.
-
-    Returns:
-        What the last attempt returns, and the calls of all.
-    """
-    calls: list[tuple[str, int]] = []
-    while True:
-        engine = SerialEngine()
-
-        def poll(engine=engine, most=most) -> None:
-            if len(engine.calls) >= most:
-                raise Stopped("stopped")
-
-        try:
-            return attempt(engine, Work(poll)), calls + engine.calls
-        except Stopped:
-            calls += engine.calls
-            most += more
-
-
-def loaded(argument) -> dict:
-    """A task: which of these a worker has loaded."""
-    return {"modules": [name for name in ("numba", "torch") if name in sys.modules]}
 
 
 def forget_dual(scratch: Scratch) -> None:

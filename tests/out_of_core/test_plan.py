@@ -11,20 +11,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from datamask.config import CorpusConfig, QualityColumn, SelectionConfig
-from datamask.corpus.centres import cell_count
 from datamask.errors import InputError, Stopped
-from datamask.out_of_core import plan as plans
 from datamask.out_of_core import probe
-from datamask.out_of_core.facility import solve_facility
 from datamask.out_of_core.plan import Part, plan_of, plan_run
-from datamask.out_of_core.probe import Rates, TaskRate, measured
-from datamask.out_of_core.scratch_writing import write_scratch
-from datamask.out_of_core.whole_corpus import WholeCorpus
+from datamask.out_of_core.probe import Rates, measured
 from datamask.polling import poll_of
-from tests.making.shards import SerialEngine, clustered
+from tests.making.shards import clustered
 
 PAIRWISE = SelectionConfig.from_options(objective="pairwise", estimator="relaxed", select_ratio=0.25)
-FACILITY = SelectionConfig.from_options(objective="facility", select_ratio=0.1, lamb=0.4)
 
 
 def learning(rows: int, dim: int) -> float:
@@ -34,14 +28,11 @@ def learning(rows: int, dim: int) -> float:
 def rates(**changed) -> Rates:
     given = {
         "rows": 100,
-        "blocks": 2,
         "dim": 10,
         "read": 2e-3,
         "ids": 1e-3,
         "write": 3e-3,
         "passed": 0.0,
-        "tasks": {},
-        "task_bytes": 0.0,
         "lengths": False,
     }
     return Rates(**{**given, **changed})
@@ -82,64 +73,15 @@ def test_passes_cost_by_rows():
     assert moments.seconds == pytest.approx(plan.seconds + valued / 4)
 
 
-def test_tasks_grow_with_the_rows_and_are_shared_among_blocks(monkeypatch):
-    monkeypatch.setattr(plans, "LISTED_BLOCK_ROWS", 1000)
-
-    def seconds(task, rate, cores=2, **options):
-        found = rates(tasks={f"datamask.out_of_core.{task}": rate}, task_bytes=7.0, ids=0.0, read=0.0, write=0.0)
-        plan = plan_of(20_000, 3, replace(FACILITY, **options), found, 0.0, cores=cores)
-        assert plan.scratch_bytes == 20_000 * (2 * 10 + 3 * 8 + 7)
-        return plan.seconds
-
-    # two hundred times the probed rows, and so many times the cells
-    cells = cell_count(20_000) / cell_count(100)
-    assert seconds("partition:centres", TaskRate(1.0, 1)) == pytest.approx(cells**2), "in one place"
-    assert seconds("partition:assign", TaskRate(2.0, 2)) == pytest.approx(2.0 * 200 * cells / 2)
-    assert seconds("neighbour_lists:lists", TaskRate(4.0, 2)) == pytest.approx(4.0 * 200 / 2)
-    assert seconds("neighbour_lists:lists", TaskRate(4.0, 2), cores=64) == pytest.approx(4.0 * 200 / 20)
-    # where all pairs are compared, time grows with their number
-    for neighbors, times in (("exact", 200**2), ("approximate", 200)):
-        found = seconds("neighbour_lists:searched", TaskRate(4.0, 2), neighbors=neighbors)
-        assert found == pytest.approx(4.0 * times / 2)
-
-
-def test_what_goes_by_cells_grows_with_the_centres_that_a_row_is_compared_with():
-    """Ten million rows; the probe has the fewest cells, 16."""
-    growth, compared = plans.Growth(10**7, rates(rows=100, blocks=4), pairs=False), 2048 + 141
-    assert growth.of("datamask.out_of_core.partition:centres") == pytest.approx(20_000 / 16 * compared / 16)
-    for task in plans.BY_ROWS_AND_CENTRES:
-        assert growth.of(f"datamask.out_of_core.{task}") == pytest.approx(10**5 * compared / 16)
-    assert growth.of("datamask.out_of_core.neighbour_lists:searched") == 10**5
-
-
-def test_memory_goes_by_the_workers_that_were_asked_for():
-    found = rates(tasks={"datamask.out_of_core.neighbour_lists:lists": TaskRate(1.0, 2)})
-    few, many = (plan_of(20_000, 3, replace(FACILITY, workers=count), found, 1.0) for count in (2, 8))
-    assert (few.cores, many.cores) == (2, 8) and few.memory_bytes < many.memory_bytes
-
-
 # -- the probe ---------------------------------------------------------------------------------------------------------
 
 
-def test_the_probe_does_all_that_a_run_does_and_leaves_nothing(shards, tmp_path, monkeypatch):
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
-    (tmp_path / "temporary").mkdir()
-    found = measured(CorpusConfig((str(shards),)), FACILITY)
-    assert not list((tmp_path / "temporary").iterdir())
-    assert (found.rows, found.blocks, found.dim, found.passed) == (1500, probe.PROBED_BLOCKS, 16, 0.0)
-    assert found.lengths and min(found.read, found.ids, found.task_bytes) > 0 <= found.write
-    engine = SerialEngine()
-    scratch = write_scratch(WholeCorpus.open(CorpusConfig((str(shards),))), tmp_path / "scratch")
-    solve_facility(scratch, FACILITY, 150, engine)
-    assert found.tasks[probe.IN_ONE_PLACE].seconds > 0
-    assert {task.rpartition(":")[2] for task in found.tasks if task != probe.IN_ONE_PLACE} == {
-        name for name, _ in engine.calls
-    }
-    # names that the plan knows tasks by are names of tasks
-    for name in (plans.BY_ROWS_AND_CENTRES[0], plans.BY_CENTRES, plans.BY_PAIRS):
-        assert any(task.endswith(f".{name}") for task in found.tasks), name
-    left = sum(path.stat().st_size for path in (tmp_path / "scratch" / "blocks").iterdir())
-    assert found.task_bytes * 1500 >= left > 0
+def test_the_probe_measures_all_and_leaves_nothing(shards, tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    found = measured(CorpusConfig((str(shards),)), PAIRWISE)
+    assert not list(tmp_path.iterdir())
+    assert (found.rows, found.dim, found.lengths) == (1500, 16, True)
+    assert min(found.read, found.ids, found.passed) > 0 <= found.write
 
 
 @pytest.mark.parametrize(
@@ -148,7 +90,7 @@ def test_the_probe_does_all_that_a_run_does_and_leaves_nothing(shards, tmp_path,
 def test_a_pass_is_probed_for_every_kind_of_rule(shards, options):
     config = CorpusConfig((str(shards),), quality_columns=(QualityColumn("quality", 1.0, "rank"),))
     found = measured(config, SelectionConfig.from_options(estimator="relaxed", **options))
-    assert found.passed > 0 and not found.tasks and found.task_bytes == 0
+    assert found.passed > 0
 
 
 def test_few_rows_are_all_looked_at_and_many_in_part(shards, monkeypatch):

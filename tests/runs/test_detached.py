@@ -130,14 +130,6 @@ def test_a_driver_that_is_killed_leaves_an_interrupted_run_that_ends_as_an_unbro
     assert broken.selection().equals(whole.selection())
 
 
-def test_an_engine_without_work_is_refused_before_there_is_a_run(here, capsys):
-    words = [*QUICK_WORDS, "--scratch-dir", "scratch", "--detach", "--engine", "ray", "--prune", "0.1"]
-    assert run("select", "in.parquet", "--output", "out.parquet", *words) == 2
-    streams = capsys.readouterr()
-    assert "leave --engine out" in streams.err and not streams.out
-    assert not RunStore("runs").list()
-
-
 def test_bad_input_is_one_sentence_in_its_status_and_its_log(here):
     stored = start_run(
         RunConfig(CorpusConfig(("in.parquet",), id_column="nowhere"), SelectionConfig.from_options(**QUICK))

@@ -34,7 +34,6 @@ from datamask.runs.store import Run, RunStore
 from datamask.work.context import Work
 from tests.making.derivable_runs import shard
 from tests.making.run_folders import ROOT, wait_for
-from tests.making.shards import SerialEngine
 
 ROWS = (2500, 1, 0, 3000, 1999)
 N, S, SAMPLE = sum(ROWS), 1500, 2000
@@ -240,22 +239,6 @@ def test_centered_features_z_scores_and_rows_that_cannot_be_used(folder, tmp_pat
     assert np.flatnonzero(~considered["bad.mask.parquet"]).tolist() == list(range(0, 900, 100))
     assert all(mask.all() for name, mask in considered.items() if name != "bad.mask.parquet")
     assert sum(mask["selected"].to_numpy().sum() for mask in masks.values()) == summary["selected"]
-
-
-@pytest.mark.parametrize("objective", ["pairwise", "disf_fixed"])
-def test_an_engine_changes_nothing(objective, folder, tmp_path, monkeypatch):
-    """Tasks do every pass of the ends of the scales and of the selection."""
-    monkeypatch.setattr(solvers, "BLOCK_ROWS", 500)
-    options = {"objective": objective}
-    expected, engine = _created(tmp_path, folder, **options), SerialEngine(backwards=True)
-    ends = execute(expected).to_dict()["anchors"]
-    monkeypatch.setattr(solvers, "engine_of", lambda config: engine)
-    run = _created(tmp_path / "other", folder, engine="ray", **options)
-    summary = execute(run).to_dict()
-    assert summary["anchors"] == ends
-    assert run.selection()["id"].equals(expected.selection()["id"])
-    parts = {number for _, number in engine.calls}
-    assert len(engine.calls) > len(parts) * summary["passes"] and len(parts) > 20
 
 
 def counted_readings(monkeypatch) -> list[int]:

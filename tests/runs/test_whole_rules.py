@@ -21,7 +21,6 @@ N, S = 13, 4
 FEATURES, QUALITY = clustered(N, 4, 4, seed=3)
 SOURCE = np.array(["a", "b", "c"])[np.arange(N) % 3]
 TOKENS = 10.0 + 7 * (np.arange(N) % 4)
-pytestmark = pytest.mark.usefixtures("tasks_here")
 
 
 @pytest.fixture(scope="module")

@@ -17,8 +17,6 @@ SAMPLE = 1000
 FEW = 1000
 """Rows of a block whose memory does not hold the rows of these tests."""
 
-pytestmark = pytest.mark.usefixtures("tasks_here")
-
 
 NEARLY_EQUAL = [("float16", 30.0), ("float32", 30.0), ("float64", 1000.0), ("float32", 0.5)]
 

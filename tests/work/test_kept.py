@@ -7,16 +7,14 @@ import shutil
 import subprocess
 import sys
 import threading
-from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import datamask
 from datamask.errors import Stopped, StoreError
 from datamask.polling import poll_of
-from datamask.work.kept import Kept, Parts, Progress
+from datamask.work.kept import Kept, Progress
 from datamask.work.result_file import Content, Entry, require
 from tests.making.raw_cache import RawCache
 
@@ -176,22 +174,6 @@ def test_a_part_that_is_not_locked_is_computed_without_waiting(tmp_path):
     with RawCache(tmp_path).lock(stored(tmp_path).entry):
         assert stored(tmp_path, locked=False).find_or_compute(lambda: 3) == 3
     assert stored(tmp_path, locked=False).find_or_compute(never) == 3
-
-
-def test_a_part_is_a_map_that_cannot_be_written_and_one_that_was_cut_is_made_anew(tmp_path):
-    parts = Parts(tmp_path / "folder", "module:number", 1, {"of": 3}, 2)
-    made = parts.at(1).find_or_compute(lambda: Content({"n": 1}, {"a": np.arange(70.0), "none": np.empty((0, 3))}))
-    found = parts[1]
-    assert found.value == made.value and all(np.array_equal(found[name], made[name]) for name in ("a", "none"))
-    assert not found["a"].flags.writeable and not parts.whole
-    assert replace(parts, made_of={"of": 4}).word != parts.word
-    path = parts.at(1).path
-    path.write_bytes(path.read_bytes()[:-8])
-    with pytest.raises(StoreError, match="missing or damaged"):
-        parts[1]
-    assert parts.at(1).find_or_compute(lambda: Content({"n": 2})).value == parts[1].value == {"n": 2}
-    parts.remove()
-    assert not parts.at(1).exists
 
 
 def test_half_done_work_goes_on_where_it_was_and_only_who_began_it_forgets_it(tmp_path):
