@@ -107,7 +107,8 @@ def _whole_lines(run: Run) -> list[str]:
     lines = []
     if "shards" in whole:
         rows = f"{whole['rows']:,} rows" if "rows" in whole else "all rows"
-        lines.append(f"{rows} of {whole['shards']:,} shards, out of core; scratch in {whole.get('scratch')}")
+        place = f"; scratch in {whole['scratch']}" if whole.get("scratch") else ""
+        lines.append(f"{rows} of {whole['shards']:,} shards{place}")
     if len(done := metrics.get("pass", np.zeros(0))) and np.isfinite(done[-1]):
         value, bound = (metrics.get(name, done * np.nan)[-1] for name in ("joint", "upper_bound"))
         so_far = f"{int(done[-1]):,} step{'s' if done[-1] != 1 else ''} over all rows"

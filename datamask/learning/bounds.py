@@ -20,7 +20,6 @@ import torch
 from torch import Tensor
 
 from datamask.learning.facility_dual import descend, product_error, proved
-from datamask.learning.lists import Lists
 from datamask.learning.newton import ROUNDING, PairwiseDual
 from datamask.learning.problem import Problem
 from datamask.learning.relaxation import bounded, concave
@@ -103,14 +102,8 @@ def facility_terms(problem: Problem) -> list[Term]:
     return [term for term in problem.joint.counting if term.function.priced]
 
 
-def dual_bound(
-    problem: Problem, mask: Tensor, value: float, poll: Poll, effort: Effort, lists: Lists | None = None
-) -> Certificate:
-    """The dual of the one facility term, with the tangent of what else counts as a bonus.
-
-    Args:
-        lists: of the rows; None: those of the objective.
-    """
+def dual_bound(problem: Problem, mask: Tensor, value: float, poll: Poll, effort: Effort) -> Certificate:
+    """The dual of the one facility term, with the tangent of what else counts as a bonus."""
     joint, dual = problem.joint, facility_terms(problem)[0]
     function, start = dual.function_of(Facility), effort.prices
     smooth, gradient = concave(problem, mask.double(), poll, without=(dual.name,))
@@ -133,37 +126,35 @@ def dual_bound(
         nearest = function.close_coverage(mask, poll, needed=1)
         start = ((nearest.best + nearest.second) / 2).cpu().numpy()
         del nearest  # of all rows, like what follows
-    if lists is None:
-        lists = Lists(*function.listed)
-    own, step, zero = bonus.cpu().numpy(), lists.step, lists.zero
+    own, (indices, similarities) = bonus.cpu().numpy(), function.listed
     record = _bound_recorder(effort.trace, value)
     descent = descend(
-        lists.indices,
-        lists.near,
+        indices,
+        similarities,
         problem.size,
-        target / step + zero,
-        start / step + zero,
-        own / step,
+        target,
+        start,
+        own,
         choose=choose,
         steps=effort.dual_steps,
-        tolerance=ENOUGH / weight / step,
-        progress=PROGRESS / weight / step,
+        tolerance=ENOUGH / weight,
+        progress=PROGRESS / weight,
         poll=poll,
-        on_bound=lambda steps, bound: record(steps, constant + weight * ((bound - zero) * step - dual.scale.zero)),
-        zero=zero,
+        on_bound=lambda steps, bound: record(steps, constant + weight * (bound - dual.scale.zero)),
         exact_lists=function.exact_lists,
         threads=torch.get_num_threads(),
     )
-    prices, error, unlisted = (descent.prices - zero) * step, product_error(function.d), None
+    error, unlisted = product_error(function.d), None
     if function.exact_lists:
         unlisted = function.unlisted
         if unlisted is None:
-            unlisted = lists.similarity(lists.near[:, -1]) + error
+            unlisted = similarities[:, -1].astype(np.float64) + error
     bound = proved(
         function.products,
-        lists,
+        indices,
+        similarities,
         problem.size,
-        prices,
+        descent.prices,
         own,
         error + function.listed_error,
         unlisted=unlisted,
@@ -174,6 +165,6 @@ def dual_bound(
         constant + weight * (bound + 2 * ROUNDING - dual.scale.zero),
         "exact" if function.exact_lists else "listed",
         value,
-        prices,
+        descent.prices,
         weight * error,
     )

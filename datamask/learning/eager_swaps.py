@@ -66,9 +66,6 @@ class Limits:
 class EagerSwaps:
     """Swaps from a subset on, until none helps.
 
-    What it knows follows from the members alone: one that begins with those of another, and with its numbers, goes on
-    as that one does.
-
     Args:
         lists: of similarities. bonus: float64 ``(n,)``, what a member adds by itself, as `lists.near` counts; ``-inf``
             bars a candidate from entering.
@@ -77,7 +74,6 @@ class EagerSwaps:
         fewest: end after a pass over all rows that made fewer swaps.
         temperatures: of the first passes over all rows, as shares of what the members' removals cost: the median less
             the cheapest. seed: of what these passes draw.
-        position, quiet, in_pass: where another one was, which had no temperatures.
 
     Attributes:
         position: in `visit`. quiet: candidates in a row that found no swap: a subset with ``quiet >= n`` has no
@@ -96,14 +92,10 @@ class EagerSwaps:
         *,
         temperatures: Sequence[float] = (),
         seed: int = 0,
-        position: int = 0,
-        quiet: int = 0,
-        in_pass: int = 0,
     ) -> None:
-        self.member, self.position, self.quiet, self.in_pass = member, position, quiet, in_pass
-        self._fewest = fewest
+        self.member, self.position, self.quiet, self.in_pass = member, 0, 0, 0
+        self._fewest, self.finished = fewest, False
         n = len(member)
-        self.finished = quiet >= n
         self._visit = visit.astype(np.int32)
         place = np.empty(n, np.int32)
         place[self._visit] = np.arange(n, dtype=np.int32)

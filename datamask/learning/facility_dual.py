@@ -23,7 +23,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from datamask.compiling import compiled
-from datamask.learning.lists import Lists
 from datamask.polling import Poll, no_poll
 
 ROWS_AT_ONCE = 20_000
@@ -75,14 +74,13 @@ def descend(
     progress: float = 0.0,
     poll: Poll = no_poll,
     on_bound: Callable[[int, float], None] = lambda steps, bound: None,
-    zero: float = 0.0,
     exact_lists: bool = True,
     threads: int = 1,
 ) -> DualBound:
     """Lower the dual bound towards `value`.
 
     Args:
-        indices, similarities: lists ``(n, K)``, falling, itself first; float32, or whole numbers.
+        indices, similarities: lists ``(n, K)``, float32 and falling, itself first.
         size: S. value: the best known value, the target of the steps.
         start: float64 ``(n,)``, first prices, e.g. halfway between each row's best and second-best similarity under a
             good subset: a third fewer steps than from the best.
@@ -93,16 +91,14 @@ def descend(
         progress: stop where `LAST_STEPS` steps lowered the bound by less.
         on_bound: gets the steps taken and the lowest bound so far; after the first `STEPS_AT_ONCE`, of every tenth.
         exact_lists: whether unlisted pairs count too, which are no nearer than the last listed one.
-        zero: what similarity 0 is; value, prices and bound count from where `similarities` do.
         threads: above one, the halves of many rows are gone through side by side; the bound is the same.
     """
     n, k = indices.shape
-    if similarities.dtype.kind == "f":
-        similarities = np.ascontiguousarray(similarities, dtype=np.float32)
+    similarities = np.ascontiguousarray(similarities, dtype=np.float32)
     indices = np.ascontiguousarray(indices, dtype=np.int32)
     # a list that is shorter than the pool says nothing of the pairs behind its end
     ended = exact_lists and k < n
-    floor = np.maximum(zero, similarities[:, -1].astype(np.float64)) if ended else np.float64(zero)
+    floor = np.maximum(0.0, similarities[:, -1].astype(np.float64)) if ended else np.float64(0.0)
     theta = np.maximum(start.astype(np.float64, copy=False), floor)
     own = np.zeros(n) if bonus is None else bonus.astype(np.float64, copy=False)
     best, best_theta = np.inf, theta.copy()
@@ -185,7 +181,8 @@ Products = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 def proved(
     products: Products,
-    lists: Lists,
+    indices: np.ndarray,
+    similarities: np.ndarray,
     size: int,
     prices: np.ndarray,
     bonus: np.ndarray,
@@ -201,12 +198,12 @@ def proved(
     multiplied anew.
 
     Args:
-        prices: float64 ``(n,)``, similarities. bonus: as in `descend`. error: how far a listed similarity may lie from
-            the exact product.
+        indices, similarities: lists, as in `descend`. prices: float64 ``(n,)``, similarities. bonus: as in `descend`.
+        error: how far a listed similarity may lie from the exact product.
         unlisted: float64 ``(n,)``, the highest product of a row with one that it does not list; None: such pairs do not
             count, so the bound is of the listed ones.
     """
-    n = len(lists.indices)
+    n = len(indices)
     theta = np.maximum(prices.astype(np.float64, copy=False), 0.0)
     if unlisted is not None:
         theta = np.maximum(theta, np.minimum(unlisted, MOST))
@@ -214,8 +211,7 @@ def proved(
     for first in range(0, n, ROWS_AT_ONCE):
         poll()
         last = min(first + ROWS_AT_ONCE, n)
-        least = (theta[first:last] - error) / lists.step + lists.zero
-        rows, listed = _above(lists.indices[first:last], lists.near[first:last], least, first)
+        rows, listed = _above(indices[first:last], similarities[first:last], theta[first:last] - error, first)
         _add_surplus(listed, products(rows, listed) - theta[rows], total)
     scores = bonus.astype(np.float64, copy=False) + total / n
     member_weights = _largest(scores, size) if choose is None else choose(scores)

@@ -3,8 +3,6 @@
 Under a token budget greedy picks by gain per token (`cost_benefit`), and after the swaps the tokens of the members that
 are worth least are freed and spent anew, as long as that helps.
 
-The lists are those of the objective, in memory, or others of the same rows that the caller has, for instance as maps of
-files. Where a search is (`Progress`) is a few arrays: one that begins with them ends in the same selection.
 """
 
 from __future__ import annotations
@@ -21,13 +19,11 @@ from datamask.learning.budget import Budget
 from datamask.learning.cost_benefit import Shares, cost_benefit_greedy
 from datamask.learning.eager_swaps import EagerSwaps, Limits
 from datamask.learning.lists import Lists
-from datamask.learning.medoids import LazyGreedy, greedy
+from datamask.learning.medoids import greedy
 from datamask.learning.problem import Problem
 from datamask.learning.trace import PointSchedule, Trace, TracePoint, marks, no_trace
 from datamask.objectives.facility import Facility
 from datamask.polling import Poll, no_poll
-from datamask.work.kept import Progress
-from datamask.work.result_file import Content
 
 FEWEST_SWAPS = 1 / 500
 """On approximate lists, swaps end after a pass over all rows that swapped a smaller share of the members. On 1,000,000
@@ -40,9 +36,9 @@ LENGTH_BANDS = 16
 """Bands of lengths, evenly filled, in which swaps under a token budget look for the cheapest member to give up."""
 
 WEIGHT_BITS = 11
-"""Binary digits of the weight of quality against coverage by which greedy and swaps go. Out of core the ends of the
-scale come from rounded rows and differ by some 1e-6 of their distance, and the same rows are to be selected. On 63,666
-rows this costs 2e-9 of the joint value. Values and bounds go by the exact weight."""
+"""Binary digits of the weight of quality against coverage by which greedy and swaps go: the last digits of the ends of
+the scale depend on the processor, and the same rows are to be selected. On 63,666 rows this costs 2e-9 of the joint
+value. Values and bounds go by the exact weight."""
 
 TEMPERATURES = tuple(float(each) for each in np.geomspace(0.5, 0.025, 10))
 """Of the passes of one round of annealing, which leaves the local optimum of swaps."""
@@ -59,43 +55,22 @@ FREED, LEAST_FREED = 0.3, 0.01
 """Share of a token budget that is freed and spent anew, at first and at last."""
 
 
-FORGOTTEN: Progress[Content] = Progress()
-"""Nobody keeps where a search is. What is kept are the ``picks`` of greedy, or the ``member`` mask of swaps and their
-three numbers ``at``."""
-
-
-def medoids(
-    problem: Problem,
-    poll: Poll = no_poll,
-    trace: Trace = no_trace,
-    lists: Lists | None = None,
-    progress: Progress[Content] = FORGOTTEN,
-    swapping: bool = True,
-) -> Tensor:
-    """Lazy greedy for facility plus quality, eager swaps, annealing: the direct solution, bool ``(n,)``.
-
-    Args:
-        lists: of the rows; None: those of the objective. progress: of the search. swapping: whether there are swaps.
-    """
-    known, budget = _Known(problem, lists), problem.budget
+def medoids(problem: Problem, poll: Poll = no_poll, trace: Trace = no_trace) -> Tensor:
+    """Lazy greedy for facility plus quality, eager swaps, annealing: the direct solution, bool ``(n,)``."""
+    known, budget = _Known(problem), problem.budget
     poll()
-    before = (progress.found() or Content()).arrays
     # greedy goes on from what must be in anyway
     fixed = problem.pinned.cpu().numpy().nonzero()[0]
-    if "member" in before:
-        member = before["member"].copy()
-    elif budget is not None:
+    if budget is not None:
         member = known.spending(_shares(problem, budget), fixed, poll)
         trace(TracePoint({"picks": int(member.sum())}, torch.from_numpy(member.copy()).to(problem.joint.device)))
     else:
-        order = known.picks(problem.size, before.get("picks", fixed), poll, progress)
+        order = known.picks(problem.size, fixed, poll)
         picks = torch.from_numpy(order).to(problem.joint.device)
         _trace_picks(picks, problem.pinned, trace)
         # under rules: the best allowed cut of the greedy order, for the swaps to mend
         member = _best_allowed(problem, picks).cpu().numpy()
-    if not swapping:
-        return torch.from_numpy(member).to(problem.joint.device)
-    swapped = _swapped(problem, known, member, poll, trace, progress, before.get("at"))
+    swapped = _swapped(problem, known, member, poll, trace)
     swapped = _annealed(problem, known, swapped, poll, trace)
     return swapped if budget is None else _refilled(problem, budget, known, swapped, poll, trace)
 
@@ -108,24 +83,18 @@ class _Known:
             the seeded order of the rows, and where each row stands in it.
     """
 
-    def __init__(self, problem: Problem, lists: Lists | None) -> None:
-        if lists is None:
-            facility = problem.joint.counting[0].function_of(Facility)
-            lists = Lists.in_steps(*facility.listed, facility.place)
-        self.lists, self.bonus = lists, _bonus(problem) / lists.step
+    def __init__(self, problem: Problem) -> None:
+        facility = problem.joint.counting[0].function_of(Facility)
+        self.lists = Lists.in_steps(*facility.listed, facility.place)
+        self.bonus = _bonus(problem) / self.lists.step
         self.visit = np.argsort(problem.ties.cpu().numpy(), kind="stable")
         self.place = np.empty_like(self.visit)
         self.place[self.visit] = np.arange(len(self.visit))
 
-    def picks(self, size: int, fixed: np.ndarray, poll: Poll, progress: Progress[Content]) -> np.ndarray:
+    def picks(self, size: int, fixed: np.ndarray, poll: Poll) -> np.ndarray:
         """The picks of lazy greedy, int64, in order; fewer than `size` if it ran out of candidates."""
-
-        def told(solver: LazyGreedy) -> None:
-            if progress.due:
-                progress.write(Content(arrays={"picks": solver.picks[: solver.done]}))
-
         best = self.lists.uncovered()
-        return greedy(*self.lists.reverse, self.bonus, size, self.place, poll, fixed, best, told)
+        return greedy(*self.lists.reverse, self.bonus, size, self.place, poll, fixed, best)
 
     def spending(self, shares: Shares, fixed: np.ndarray, poll: Poll) -> np.ndarray:
         """The members, bool ``(n,)``, of greedy by gain per token, from rows that are in already."""
@@ -172,7 +141,7 @@ def _trace_picks(picks: Tensor, pinned: Tensor, trace: Trace) -> None:
 
 def medoid_swaps(problem: Problem, mask: Tensor, poll: Poll = no_poll, trace: Trace = no_trace) -> Tensor:
     """Eager swaps from a selection, bool ``(n,)``; never worse in exact joint value."""
-    known = _Known(problem, None)
+    known = _Known(problem)
     better = _swapped(problem, known, mask.cpu().numpy().copy(), poll, trace)
     if problem.budget is not None:
         better = _refilled(problem, problem.budget, known, better, poll, trace)
@@ -238,14 +207,11 @@ def _swapped(
     member: np.ndarray,
     poll: Poll,
     trace: Trace = no_trace,
-    progress: Progress[Content] = FORGOTTEN,
-    at: np.ndarray | None = None,
     temperatures: Sequence[float] = (),
     seed: int = 0,
 ) -> Tensor:
-    """The members after swaps, bool ``(n,)``. at: position, quiet and in_pass of an attempt that goes on."""
+    """The members after swaps, bool ``(n,)``."""
     fewest = 0 if problem.joint.counting[0].function_of(Facility).true_neighbors else FEWEST_SWAPS * problem.size
-    position, quiet, in_pass = (0, 0, 0) if at is None else at.tolist()
     search = EagerSwaps(
         known.lists,
         known.bonus,
@@ -255,18 +221,12 @@ def _swapped(
         fewest,
         temperatures=temperatures,
         seed=seed,
-        position=position,
-        quiet=quiet,
-        in_pass=in_pass,
     )
     schedule, total, told = PointSchedule(), 0, 0
     while not search.finished:
         poll()
         before = member.copy()
         log = search.advance()
-        if progress.due and not search.finished:  # position, quiet and in_pass do not say that it is
-            at = np.array([search.position, search.quiet, search.in_pass])
-            progress.write(Content(arrays={"member": member, "at": at}))
         # several points of one call: small corpora are done within it; annealing, which tells none, swaps often
         last = 0
         for count in marks(len(log)) if trace is not no_trace else ():

@@ -59,10 +59,6 @@ class Lists:
         """How near the nearest member of each row is while there is none: float64, or int32 of whole steps."""
         return np.full(len(self.indices), self.zero, np.int32 if self.whole else np.float64)
 
-    def similarity(self, near: np.ndarray) -> np.ndarray:
-        """What `near` stands for, float64."""
-        return (near.astype(np.float64) - self.zero) * self.step
-
 
 def bits_for(similarity: float) -> int:
     """The finest steps that reach from 1 down to a similarity, as bits."""

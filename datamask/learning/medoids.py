@@ -159,20 +159,14 @@ def greedy(
     poll: Callable[[], None] = lambda: None,
     picks: np.ndarray | None = None,
     best: np.ndarray | None = None,
-    told: Callable[[LazyGreedy], None] = lambda solver: None,
 ) -> np.ndarray:
-    """All picks of `LazyGreedy`: int64 ``(S,)``, members in the order of picking; fewer if it ran out of candidates.
-
-    Args:
-        told: gets the solver between two polls.
-    """
+    """All picks of `LazyGreedy`: int64 ``(S,)``, members in the order of picking; fewer if it ran out of candidates."""
     solver = LazyGreedy(offsets, rows, near, bonus, size, order, picks=picks, best=best)
     before = -1
     while before < solver.done < size:
         poll()
         before = solver.done
         solver.advance()
-        told(solver)
     return solver.picks[: solver.done]
 
 

@@ -80,7 +80,8 @@ def select_all_rows(execution: Execution) -> None:
         execution.say(what)
 
     pool = open_pool(corpus_config, config, run.path.parent / FOLDER, Work(poll, report), opened)
-    execution.update_whole(rows=len(pool), selected=config.size(len(pool), pool.tokens))
+    shards = len(pool.corpus.provenance.files)
+    execution.update_whole(shards=shards, rows=len(pool), selected=config.size(len(pool), pool.tokens))
     posed = pose(pool, config, poll)
     pace.begin(_phase(phases.LEARNING))
     execution.say("selecting from all rows")

@@ -133,6 +133,27 @@ def test_exactly_the_probed_pairs_are_compared(n, count, probes, threads, seed):
         np.testing.assert_array_equal(mine, true[:, 1:])
 
 
+def test_lists_do_not_depend_on_the_order_of_the_rows(small, monkeypatch):
+    """Cells are in many groups, and so few are looked into that three passes of NN-descent follow."""
+    for module, name, value in (
+        (centres, "NEAR", 12),
+        (centres, "MOST_NEAREST", 10),
+        (centres, "CELL_ROWS", 30),
+        (partition_search, "LARGE", 1000),
+        (partition_search, "LOOKED_AT", (100, 100)),
+    ):
+        monkeypatch.setattr(module, name, value)
+    features, ties = clustered(1500, 24), np.random.default_rng(5).permutation(1500).astype(np.uint64)
+    features[40:90] = features[0]
+    order = np.random.default_rng(3).permutation(1500)
+    here = build_neighbors(features, 25, ties=ties, search="approximate")
+    there = build_neighbors(features[order], 25, ties=ties[order], search="approximate", work=Work(threads=2))
+    place = np.argsort(order)
+    np.testing.assert_array_equal(order[there.indices[place]], here.indices)
+    np.testing.assert_array_equal(there.similarities[place], here.similarities)
+    assert there.recall == here.recall and not here.exact
+
+
 def test_the_number_of_probes_is_the_least_that_finds_the_wanted_share(monkeypatch):
     monkeypatch.setattr(partition_search, "JUDGES", 1500)  # every row, so that the promise is exact
     monkeypatch.setattr(partition_search, "LEAST_LOOKED_INTO", 1)

@@ -1,4 +1,4 @@
-"""`disf` selects the same ids in any order of the rows."""
+"""`disf` and `facility` select the same ids in any order of the rows."""
 
 from __future__ import annotations
 
@@ -50,4 +50,15 @@ def test_disf_selects_the_same_ids_in_any_order_of_the_rows(options, copies, tmp
         rows = corpus(order, copies)
         selection = select(rows, objective="disf", device="cpu", cache_dir=tmp_path / name, **options)
         found.append((set(rows.ids.take(selection.rows).to_pylist()), selection.summary["anchors"]["diversity"]))
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("options", [{}, {"neighbors": "approximate"}, {"lamb": 0.0, "budget": 2_000.0}], ids=str)
+def test_facility_selects_the_same_ids_in_any_order_of_the_rows(options, tmp_path, monkeypatch):
+    monkeypatch.setattr("datamask.corpus.neighbors.LEAST_APPROXIMATE", 100)
+    found = []
+    for name, order in (("as made", np.arange(N)), ("shuffled", np.random.default_rng(4).permutation(N))):
+        rows = corpus(order, copies=False)
+        selection = select(rows, objective="facility", device="cpu", cache_dir=tmp_path / name, **options)
+        found.append(set(rows.ids.take(selection.rows).to_pylist()))
     assert found[0] == found[1]

@@ -16,7 +16,6 @@ from datamask.corpus.neighbors import build_neighbors
 from datamask.errors import OptionError
 from datamask.learning.certificates import certify, provable
 from datamask.learning.facility_dual import LAST_STEPS, STEPS_AT_ONCE, descend, product_error, proved
-from datamask.learning.lists import Lists
 from datamask.learning.polish import polish
 from datamask.learning.problem import Problem
 from datamask.learning.relaxation import advance, begin, concave, upper_bound
@@ -275,7 +274,8 @@ def test_a_facility_bound_allows_for_products_that_were_rounded_down(listed):
     similarities = np.full((n, listed), 1 - 0.9 * error, np.float32)
     bound = proved(
         partial(pair_products, features),
-        Lists(indices, similarities),
+        indices,
+        similarities,
         1,
         np.full(n, 1 - 0.5 * error),
         np.zeros(n),

@@ -9,10 +9,13 @@ import torch
 from datamask.errors import Stopped
 from datamask.learning import eager_swaps, medoids
 from datamask.learning.eager_swaps import EagerSwaps, Limits
-from datamask.learning.facility_solver import TEMPERATURES
-from datamask.learning.lists import Lists
+from datamask.learning.facility_solver import TEMPERATURES, _bonus
+from datamask.learning.lists import Lists, bits_for
 from datamask.learning.medoids import greedy, reverse_lists
+from datamask.learning.problem import Problem
 from datamask.objectives.facility import Facility, exact_lists
+from datamask.objectives.joint import Joint, Scale, Term
+from datamask.objectives.quality import Quality
 from tests.reference import truth
 
 
@@ -112,27 +115,6 @@ def test_swaps_improve_a_random_start(rng):
     assert function.value(torch.from_numpy(member)) > before + 0.005
 
 
-def test_a_search_that_begins_where_another_was_ends_as_it_does(rng, monkeypatch):
-    monkeypatch.setattr(eager_swaps, "PAIRS_AT_ONCE", 200)
-    features = torch.from_numpy(truth.unit_rows(rng, 200, 6)).float()
-    indices, similarities = (part.numpy() for part in exact_lists(features, 30))
-    lists = Lists(indices.astype(np.int32), similarities)
-    bonus, visit, limits = rng.uniform(size=200), rng.permutation(200), Limits.none(200)
-    member = np.arange(200) < 20
-    search = EagerSwaps(lists, bonus, member, visit, limits, 3)
-    states = []
-    while not search.finished:
-        numbers = {name: getattr(search, name) for name in ("position", "quiet", "in_pass")}
-        states.append((member.copy(), numbers))
-        search.advance()
-    assert len(states) > 5
-    for begun, numbers in states[1::3]:
-        again = EagerSwaps(lists, bonus, begun, visit, limits, 3, **numbers)
-        while not again.finished:
-            again.advance()
-        np.testing.assert_array_equal(begun, member)
-
-
 def test_annealing_leaves_a_local_optimum_within_the_limits_and_ends_in_one(rng):
     features = torch.from_numpy(truth.unit_rows(rng, 300, 5)).float()
     function = Facility(features, *exact_lists(features, 40))
@@ -171,3 +153,26 @@ def test_annealing_does_not_depend_on_how_often_it_polls(rng, monkeypatch):
     often, more = annealed(lists, bonus, begun.copy(), visit, Limits.none(300))
     assert len(more) > 3 * len(calls)
     np.testing.assert_array_equal(once, often)
+
+
+@pytest.mark.parametrize(("lowest", "bits"), [(-0.3, 16), (0.0, 16), (0.4, 16), (0.6, 17), (0.999, 24), (1.0, 24)])
+def test_steps_are_as_fine_as_the_lowest_similarity_allows(lowest, bits):
+    assert bits_for(lowest) == bits
+    assert (1 - max(lowest, 1 / 65536)) * 2**bits <= 65535
+
+
+@pytest.mark.parametrize("slope", [0.7, 11.3, 250.1])
+def test_the_last_digits_of_the_scale_do_not_change_what_greedy_and_swaps_go_by(slope):
+    """The ends of the scale are sums, whose last digits differ between processors."""
+    rng = np.random.default_rng(0)
+    quality = torch.from_numpy(rng.normal(size=200))
+    features = torch.from_numpy(truth.unit_rows(rng, 200, 4)).float()
+    facility, ties, bonuses = Facility(features, *exact_lists(features, 20)), torch.arange(200), []
+    for digit in (-3e-6, 0.0, 3e-6):
+        term = Term("facility", 1.0, facility, Scale(0.2, slope * (1 + digit)))
+        joint = Joint(Quality(quality), (term,), 0.4, Scale(0.1, 0.4))
+        bonuses.append(_bonus(Problem(joint, 20, torch.arange(200), ties)))
+    np.testing.assert_array_equal(bonuses[0], bonuses[1])
+    np.testing.assert_array_equal(bonuses[2], bonuses[1])
+    exact = (quality - quality.mean()).numpy() / 20 * (0.4 * 0.4 / (0.6 * slope) * 200)
+    np.testing.assert_allclose(bonuses[1], exact, rtol=1 / 2000)

@@ -307,7 +307,7 @@ def test_a_stopped_run_keeps_its_scratch_says_where_and_goes_on(folder, tmp_path
     monkeypatch.undo()
     assert main(["runs", "show", run.id, "--runs-dir", str(run.path.parent)]) == 0
     shown = capsys.readouterr().out
-    assert f"{N:,} rows of {len(ROWS)} shards, out of core; scratch in {kept}" in shown
+    assert f"{N:,} rows of {len(ROWS)} shards; scratch in {kept}" in shown
     assert "1 step over all rows; value so far 0." in shown and ", nothing above 0." in shown
     resumed = attempt(run)
     assert resumed.status.state == "done" and not kept.exists()

@@ -29,7 +29,7 @@ from datamask.runs.store import Run
 from datamask.work.worker import worker
 
 ABOUT = (
-    "The open corpus is a uniform sample of all rows. This solves all rows out of core with the objective, λ, "
+    "The open corpus is a uniform sample of all rows. This selects from all rows with the objective, λ, "
     "ratio and scales of the shown run."
 )
 SHOWN = 50

@@ -148,12 +148,12 @@ def test_names_make_no_markup_and_nothing_private_leaves_with_the_card(tmp_path)
 
 
 def test_every_setting_is_shown_or_hidden_on_purpose():
-    hidden = {"scratch_dir", "engine", "workers", "address"}
+    hidden = {"scratch_dir"}
     assert set(OF_SELECTION) | hidden == set(OPTIONS) and not hidden & set(OF_SELECTION)
     assert set(OF_CORPUS) == set(CORPUS_OPTIONS)
     paths = dict.fromkeys(("inputs", "features", "scores"), "/SECRET/a.parquet")
     selection = dict.fromkeys(("pin", "ban", "given"), "/SECRET/a.txt") | {"scratch_dir": "/SECRET/b"}
-    selection |= {"engine": "ray", "address": "ray://SECRET:6379", "all_rows": True, "objective": "pairwise"}
+    selection |= {"all_rows": True, "objective": "pairwise"}
     config = RunConfig(CorpusConfig(**paths), SelectionConfig.from_options(**selection), "name", "SECRET")
     shown = public_config(config)
     assert "SECRET" not in json.dumps(shown.to_dict(), default=str) and shown.name == "name"
