@@ -373,6 +373,9 @@ def test_on_the_demo_all_pages_follow_lambda(browser_page: Page, tmp_path):
         fewer = SelectionConfig.from_options(select_ratio=0.27)
         shard = replace(shard, live=open_live(open_corpus(demo.config()), fewer, tmp_path / "cache"))
         hold(page, tmp_path, shard, LAMBDAS[-1])
+        solved_along(page)
+        drag(page, LAMBDAS[0])
+        hold(page, tmp_path, shard, LAMBDAS[0])
 
 
 @dataclass
