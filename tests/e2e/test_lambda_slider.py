@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from playwright.sync_api import Error as PlaywrightError
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from datamask.config import RunConfig, SelectionConfig
 from datamask.corpus import open_corpus
@@ -109,15 +109,23 @@ def test_dragging_asks_nobody_and_letting_go_asks_once(ready, browser_page: Page
     assert len(pictures) == 8 and len(said) == 7
     assert (sent, received, requests) == ([], [], [])
 
+    held: list[Route] = []
+    page.route(re.compile("/parcel/[0-9a-f]+$"), lambda route: held.append(route))
     page.mouse.up()
+    # the selection and its numbers come by themselves, however long the page takes
     expect(page.locator(SHOWN.format("0.12"))).to_be_visible()
+    expect(page.locator(".answer.moved .head b")).to_have_text("λ 0.12")
     expect(title).to_have_text("Selected at λ 0.12")
     page.wait_for_function(STILL)
-    # one value goes to the server, and the map fetches its new colors; where the address changes, the browser may fetch
-    # the picture in the menu once more
+    for route in held:
+        route.continue_()
+    page.unroute_all()
+    page.wait_for_function(STILL)
+    # one value goes to the server, and the map fetches the selection and the page's new colors; where the address
+    # changes, the browser may fetch the picture in the menu once more
     fetched = [url for url in requests if "/media/" not in url]
     # besides, once the page has moved under the pointer, it may have come near Keep, whose preview is fetched then
-    assert len(sent) == 1 and len(fetched) == 1 and all("/datamask/parcel/" in url for url in fetched)
+    assert len(sent) == 1 and len(fetched) == 2 and all("/datamask/parcel/" in url for url in fetched)
     # the answer is one for all of the page: it follows, and says so
     for place in following:
         expect(place).to_have_css("opacity", "1")

@@ -15,6 +15,7 @@ from datamask.analyses.frontier import tables as frontier
 from datamask.analyses.lambda_slider import panel as lambda_slider
 from datamask.config import Quota, RunConfig, SelectionConfig
 from datamask.dashboard.drawing import words
+from datamask.dashboard.server.parcels import parcels as kept_parcels
 from datamask.dashboard.shell import view as views
 from datamask.dashboard.tradeoff import answers, kept_points, lambda_points, live, spots
 from datamask.dashboard.workspace import current as currently
@@ -22,6 +23,7 @@ from datamask.pages.map import rail_panel
 from datamask.runs.execute import execute
 from datamask.work.context import Work
 from datamask.work.worker import worker
+from tests.making.parcels import opened_parcel
 from tests.pages.reading import answer, map_data, parcels, view
 
 LONG = 240.0
@@ -130,6 +132,11 @@ def test_a_lambda_that_was_let_go_is_selected_for_itself(page, opened, store, ma
     )  # a smaller lambda takes rows that are less alike
     assert sent["slider"]["at"] == 0.12 and sent["slider"]["touched"]
     assert [released["proof"], released["gap"]] == [*answers.proof_words(answer.gap, True)]
+    # the map has it by itself before the page has followed
+    ahead = opened_parcel(kept_parcels().body(sent["slider"]["released"], "0.12"))
+    assert ahead["points"] == [{**ahead["points"][0], **released}]
+    assert np.array_equal(of_rows(ahead, sent["ground"]["rows"])[0], mask)
+    assert kept_parcels().body(sent["slider"]["released"], "0.123") == b""
     # drawn again, it is there by itself
     sent = parcels(app.run())
     assert sent["slider"]["current"] == released

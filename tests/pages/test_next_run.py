@@ -39,7 +39,7 @@ def kept(app, opened, store):
 
 def solving(app):
     """The problem behind the slider of the page."""
-    return next(iter(live._holder().sessions.values()))._config
+    return next(iter(live._holder().sessions.values())).config
 
 
 def test_without_a_run_it_solves_the_problem_of_the_address(page, opened, store, mapped):

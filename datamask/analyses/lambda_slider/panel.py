@@ -21,6 +21,7 @@ from datamask.ablation.offer import TriedLambda
 from datamask.analyses.explanation import explanations
 from datamask.analyses.lambda_slider import counts
 from datamask.analyses.lambda_slider.preview import Preview
+from datamask.analyses.lambda_slider.released import Released
 from datamask.corpus import Corpus
 from datamask.dashboard.drawing import words
 from datamask.dashboard.linked.tally import Tally
@@ -117,7 +118,7 @@ def slider(name: str, beside: Beside) -> Slider:
         key = (named, [tally.key for tally in beside.tallies])
         bodies["counts"] = _kept(f"{name} counts", key, lambda: counts.counts_parcel(points, beside.tallies))
     return Slider(
-        _state(beside, along),
+        {**_state(beside, along), "released": _released(beside, along, ends)},
         bodies,
         ends,
         on_moved=lambda: take(name, workspace),
@@ -290,6 +291,17 @@ def _preview(beside: Beside, selection: Selection, amount: Mapping[str, Any]) ->
         Seen(shown, None, beside.seen.ends),
     )
     content = f"{problem} {selection.lamb} {selection.key} {beside.scope} {dark} {_digest(shown)} preview"
+    return parcels().promise(beside.corpus, content.encode(), lambda _: made.parcel())
+
+
+def _released(beside: Beside, along: Current, ends: Mapping[type, Ends]) -> str:
+    """The address of the selection at any lambda; empty where none is made there."""
+    if beside.workspace.refusal or not live.quick(beside.workspace.settings):
+        return ""
+    problem, units, dark, shown = along.problem, along.units, session.dark(), beside.seen.shown
+    made = Released(problem, units, beside.places, dark, Seen(shown, None, ends))
+    known = units.baselines is not None
+    content = f"{problem} {along.stamp} {known} {beside.scope} {dark} {_digest(shown)} released"
     return parcels().promise(beside.corpus, content.encode(), made.parcel)
 
 

@@ -48,7 +48,7 @@ class Parcels:
         self._bodies: OrderedDict[str, tuple[str, bytes]] = OrderedDict()
         self._size = 0
         self._corpora: dict[str, weakref.ref[Corpus]] = {}
-        self._promised: OrderedDict[str, tuple[str, Callable[[], bytes | None]]] = OrderedDict()
+        self._promised: OrderedDict[str, tuple[str, Callable[[str], bytes | None]]] = OrderedDict()
         self._gone: deque[str] = deque()
         self._lock = threading.Lock()
 
@@ -60,12 +60,12 @@ class Parcels:
             self._put(address, corpus.identity, body)
         return address
 
-    def promise(self, corpus: Corpus, content: bytes, make: Callable[[], bytes | None]) -> str:
+    def promise(self, corpus: Corpus, content: bytes, make: Callable[[str], bytes | None]) -> str:
         """The address of a parcel that is made once it is fetched, and then kept as others are; goes with its corpus.
 
         Args:
-            content: names what is in it. make: called in a thread of the server; None: it cannot be made now. It must
-                not hold the corpus.
+            content: names what is in it. make: called in a thread of the server with what it was asked for, of which
+                nothing is kept; None: it cannot be made now. It must not hold the corpus.
         """
         address = self._address(corpus, content)
         with self._lock:
@@ -94,8 +94,12 @@ class Parcels:
         while self._size > self._most:
             self._size -= len(self._bodies.popitem(last=False)[1][1])
 
-    def body(self, address: str) -> bytes | None:
-        """The parcel at an address; None where there is none, empty where it cannot be made now."""
+    def body(self, address: str, at: str = "") -> bytes | None:
+        """The parcel at an address; None where there is none, empty where it cannot be made now.
+
+        Args:
+            at: what a promised one is asked for.
+        """
         with self._lock:
             self._forget()
             if address in self._bodies:
@@ -104,9 +108,9 @@ class Parcels:
             if address not in self._promised:
                 return None
             name, make = self._promised[address]
-        body = make()
+        body = make(at)
         with self._lock:
-            if body is not None and name in self._corpora:
+            if body is not None and not at and name in self._corpora:
                 self._put(address, name, body)
         return body or b""
 
@@ -142,7 +146,7 @@ def parcels() -> Parcels:
 
 def answer(request: Request) -> Response:
     """Gives a parcel to whoever knows its address. No coroutine: a large one must not hold up the others' pages."""
-    body = parcels().body(request.path_params["address"])
+    body = parcels().body(request.path_params["address"], request.query_params.get("at", ""))
     if body:
         return Response(body, headers=HEADERS)
     return Response(status_code=404 if body is None else 204, headers={"cache-control": "no-store"})

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,6 +27,9 @@ from datamask.dashboard.tradeoff import answers, lambda_point, live
 from datamask.dashboard.tradeoff.answers import Units
 from datamask.dashboard.tradeoff.lambda_point import LambdaPoint
 from datamask.runs.rule_book import FOLDER
+
+if TYPE_CHECKING:
+    from datamask.evaluation.lambda_path import Answer
 
 POSED_BY = (*PROBLEM, *RULES)
 """Settings that say which selections there are; the others say how one of them is searched for."""
@@ -73,6 +76,11 @@ def refined(corpus: Corpus, settings: SelectionConfig) -> bool:
     """Whether a lambda where the slider is let go is solved for itself, as one of the grid is."""
     seconds = expected_seconds(corpus, settings)
     return seconds is not None and seconds / GRID_SIZE <= REFINED_WITHIN
+
+
+def selected_at(behind: live.Session, lamb: float, seconds: float) -> Answer | None:
+    """What a session selects where the slider is let go; None where it is not there within so many seconds."""
+    return (behind.refined if refined(behind.corpus, behind.config) else behind.answer)(lamb, seconds)
 
 
 def prepared_unasked(corpus: Corpus, settings: SelectionConfig, needed: bool = False) -> bool:

@@ -67,6 +67,7 @@ class Session:
     """One problem behind a slider. Get it from `session`; all methods may be called from any thread.
 
     Attributes:
+        corpus, config: what is selected from, and how; lambda is not looked at.
         job: poses the problem and solves the grid; its share, message and error are the session's.
         asked: whether a person wanted it, by asking for it or for an answer.
     """
@@ -78,13 +79,14 @@ class Session:
     ) -> None:
         self.number = next(self._numbers)
         """Of this session, no other's in this process."""
-        self._corpus, self._config, self._cache_dir, self._priority = corpus, config, cache_dir, priority
+        self.corpus, self.config, self._cache_dir, self._priority = corpus, config, cache_dir, priority
         self.asked = False
         self._ticket: Ticket | None = None
         self._live: Live | None = None
         self._solver = threading.Lock()
         self._wanted: OrderedDict[object, Callable[[Live, Callable[[], None]], Any]] = OrderedDict()
         self._results: OrderedDict[object, tuple[int, Any]] = OrderedDict()
+        self._worked_on: object = None
         self._learned = 0
         """How many lambdas were solved or proved so far."""
         self._solved: tuple[int, tuple[SolvedLambda, ...]] = (0, ())
@@ -120,7 +122,7 @@ class Session:
     @property
     def quick(self) -> bool:
         """Whether it selects anew at any lambda; else it answers with what was solved."""
-        return quick(self._config)
+        return quick(self.config)
 
     @property
     def solved(self) -> tuple[int, tuple[SolvedLambda, ...]]:
@@ -184,8 +186,9 @@ class Session:
             if key in self._results and self._results[key][0] == self._learned:
                 return self._results[key][1]
             self._results.pop(key, None)
-            self._wanted[key] = work
-            self._wanted.move_to_end(key)
+            if key != self._worked_on:
+                self._wanted[key] = work
+                self._wanted.move_to_end(key)
         while self.alive:
             self._serve()
             left = deadline - time.monotonic()
@@ -213,13 +216,14 @@ class Session:
             with lanes.locked(self._solver, job.poll), threads(_cores()):
                 with self._changed:
                     key, work = self._wanted.popitem(last=True)
+                    self._worked_on = key
                 before = live.lambdas
                 answer = work(live, job.poll)
                 if live.lambdas != before:
                     self._learned += 1
                     self._remember(live)
             with self._changed:
-                self._results[key] = self._learned, answer
+                self._results[key], self._worked_on = (self._learned, answer), None
                 while len(self._results) > REMEMBERED:
                     self._results.popitem(last=False)
                 self._changed.notify_all()
@@ -232,17 +236,17 @@ class Session:
 
         report(0.0, "preparing neighbors and scales")
         with self._turn(job, Priority.PAGE):
-            live = self._live = open_live(self._corpus, self._config, self._cache_dir, job.poll, report)
+            live = self._live = open_live(self.corpus, self.config, self._cache_dir, job.poll, report)
         # the ends and the middle first, then the rest; a request goes before
         ordered = sorted(live.grid, key=lambda lamb: (lamb not in FIRST, -lamb if lamb == 1.0 else lamb))
         self._through(job, live, ordered, live.solve, SOLVING, _POSED, _SOLVED)
-        kept = kept_baselines.stored_baselines(self._corpus.fingerprint, self._problem, self._cache_dir)
+        kept = kept_baselines.stored_baselines(self.corpus.fingerprint, self._problem, self._cache_dir)
         compare = functools.partial(_keep_baselines, kept, live)
         self._through(job, live, [0.0], compare, COMPARING, _SOLVED, _COMPARED)
         provable = [lamb for lamb in live.grid if live.provable(lamb)]
         self._through(job, live, provable, live.prove, "proving", _COMPARED, 1.0)
         points = [lambda_point.of_solved(solved) for solved in self._solved[1]]
-        kept_points.keep(points, self._corpus.fingerprint, self._problem, self._cache_dir)
+        kept_points.keep(points, self.corpus.fingerprint, self._problem, self._cache_dir)
 
     def _through(
         self, job: Job, live: Live, waiting: list[float], work: Callable, what: str, low: float, high: float

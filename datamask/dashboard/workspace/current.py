@@ -28,8 +28,9 @@ ANSWER, BEGUN = "explore_lambda_answer", "explore_lambda_begun"
 SAME = 1e-9
 """Lambdas are given in hundredths."""
 
-WAITS = 1.0
-"""Seconds that a page waits for the selection at a lambda, before it is drawn without it."""
+WAITS = 3.0
+"""Seconds that a page waits for the selection at a lambda, before it is drawn without it. The map shows it by itself,
+and a page that is drawn twice takes the processor from what is solved."""
 
 SCORES_WAIT = 0.3
 """Seconds that a page waits for what each row adds to a selection that is no run."""
@@ -233,9 +234,9 @@ def _answer(now: Current, lamb: float, seconds: float) -> LambdaPoint | None:
     asked, point = st.session_state.get(ANSWER, (None, None))
     if asked == (behind.number, lamb, behind.ready):
         return cast(LambdaPoint, point)
-    refined, ready = lambda_points.refined(now.workspace.corpus, now.workspace.settings), behind.ready
+    ready = behind.ready
     # asked before the problem is posed, it is solved before all other lambdas
-    found = (behind.refined if refined else behind.answer)(lamb, 0.0 if behind.preparing else seconds)
+    found = lambda_points.selected_at(behind, lamb, 0.0 if behind.preparing else seconds)
     if found is None:
         return None
     point = lambda_point.of_answer(found)

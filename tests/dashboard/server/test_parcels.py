@@ -99,9 +99,9 @@ def test_a_promised_parcel_is_made_once_it_is_asked_for_and_goes_with_its_corpus
     kept, corpus, made = parcels.parcels(), Corpus(), []
     can = []
 
-    def make() -> bytes | None:
+    def make(at: str) -> bytes | None:
         made.append(len(can))
-        return b"marks" if can else None
+        return b"marks" + at.encode() if can else None
 
     address = kept.promise(corpus, b"of the rows", make)
     assert address == kept.promise(corpus, b"of the rows", make) and (made, kept.size) == ([], 0)
@@ -110,9 +110,12 @@ def test_a_promised_parcel_is_made_once_it_is_asked_for_and_goes_with_its_corpus
     assert [asked(client, address).content for _ in range(2)] == [b"marks", b"marks"]
     # what cannot be made is asked for again, what was made is kept
     assert made == [0, 1] and kept.size == 5
+    # where it is asked for something, nothing is kept
+    other = kept.promise(corpus, b"of all rows", make)
+    assert asked(client, f"{other}?at=0.3").content == b"marks0.3" and kept.size == 5
     del corpus
     gc.collect()
-    assert asked(client, address).status_code == 404 and made == [0, 1]
+    assert {asked(client, gone).status_code for gone in (address, other)} == {404} and made == [0, 1, 1]
 
 
 def test_a_corpus_that_goes_in_the_midst_of_keeping_is_forgotten_after(client):

@@ -37,6 +37,7 @@ class LambdaSlider {
     this.touched = false;
     this.moved = false;
     this.baseline = null; // 0: random rows, 1: the best scores are shown
+    this.found = null; // the selection where it was let go, until the page has followed
     this.said = null; // what the answer bar says in place of the page's own selection
     this.pending = {}; // what was let go of since the page followed
     this.at = 0.5;
@@ -59,11 +60,13 @@ class LambdaSlider {
     if (!state) return this.elsewhere(null);
     this.root.classList.toggle("dark", state.dark);
     const { current } = state;
-    this.points = (solved?.points ?? []).map((point, place) => ({ ...point, place }))
+    this.points = (solved?.points ?? []).map((point, place) => ({ ...point, place, parcel: solved }))
       .filter(({ lamb }) => lamb !== current?.lamb).concat(current ?? []).sort((a, b) => a.lamb - b.lamb);
     // what was drawn before the slider moved on does not move it back
     this.rests = !this.turn || state.heard === this.turn;
     if (this.rests) Object.assign(this, { at: state.at, touched: state.touched, pending: {} });
+    const { found } = this;
+    if (found?.of !== state.released || found.lamb !== this.at || found.lamb === current?.lamb) this.found = null;
     this.keep.receive(state.keep);
     this.mark();
     this.show(false);
@@ -86,7 +89,7 @@ class LambdaSlider {
 
   // A hand is on one of the two sliders: until the page has followed, it does not move them.
   touch() {
-    Object.assign(this, { turn: Date.now(), rests: false, baseline: null });
+    Object.assign(this, { turn: Date.now(), rests: false, baseline: null, found: null });
   }
 
   // A press on a baseline shows it in place of the selection; the next press shows the selection again.
@@ -95,9 +98,15 @@ class LambdaSlider {
     this.show();
   }
 
-  // The selection at a lambda; null: the one it began with.
-  ask(lamb) {
+  // The selection at a lambda, which is shown as soon as it is there; null: the one it began with.
+  async ask(lamb) {
     this.send({ lamb });
+    const { turn, state: { released } } = this;
+    if (!released || lamb === null || this.point?.lamb === lamb) return;
+    const parcel = await parcelAt(`${released}?at=${lamb}`).catch(() => null); // not made: the page says why
+    if (!parcel || this.turn !== turn || this.state?.released !== released || this.state.current?.lamb === lamb) return;
+    this.found = { ...parcel.points[0], place: 0, parcel, of: released };
+    this.show();
   }
 
   // Tell the server what was let go of, with what it may not have heard yet.
@@ -120,7 +129,9 @@ class LambdaSlider {
   // The page's own selection; under a hand the one that stands for a lambda: its own, or the nearest one. Or a baseline.
   get point() {
     const { baseline } = this;
-    if (this.baselines[baseline]) return { ...this.baselines[baseline], place: this.solved.points.length + baseline };
+    if (this.baselines[baseline])
+      return { ...this.baselines[baseline], place: this.solved.points.length + baseline, parcel: this.solved };
+    if (this.found) return this.found;
     if (this.rests) return this.state.current;
     let nearest = null;
     for (const point of this.points)
@@ -135,7 +146,7 @@ class LambdaSlider {
     panel.frame.classList.toggle("preview", !!preview);
     if (preview) return preview;
     if (!this.moved) return null;
-    const { solved, point } = this, { place } = point, id = `${solved.id} ${place}`;
+    const { point } = this, { place, parcel: solved } = point, id = `${solved.id} ${place}`;
     if (this.drawn?.id === id) return this.drawn;
     const { marks, shapes, sizes, colors } = solved;
     const whole = solved.codes?.subarray(place * marks, (place + 1) * marks);
@@ -164,7 +175,8 @@ class LambdaSlider {
       this.input.setAttribute("aria-valuetext", `λ ${at.toFixed(2)}: ${worth}`);
     }
     say(near, "note");
-    say(near && !this.rests && this.asked === this.turn ? "solving" : state.words, "note");
+    const solving = near && !this.rests && this.asked === this.turn;
+    say(solving ? "solving" : this.found ? "" : state.words, "note");
     for (const { kind, words } of state.marks) {
       const entry = say(words, `mark ${kind}`);
       if (entry) entry.prepend(make("i", ""));
