@@ -74,6 +74,7 @@ class NeighborGraph:
         recall: the share of the true neighbours that are listed, measured on `RECALL_ROWS` random rows; 1 where exact.
         move: how far a row lies from the rounded one, at most (`datamask.corpus.rounded_rows.longest_move`).
         slack: how far the products that say what is listed may be from cosines: 0 on a CPU, where these are computed.
+        order: int64 ``(N,)``, the rows by the cells that they were searched in; None: there were none.
     """
 
     indices: np.ndarray
@@ -83,6 +84,7 @@ class NeighborGraph:
     listed: np.ndarray | None = None
     move: float = 0.0
     slack: float = 0.0
+    order: np.ndarray | None = None
 
     @property
     def k(self) -> int:
@@ -220,9 +222,8 @@ def _build_approximately(
             one = descending.part(number / cells.passes, (number + 1) / cells.passes)
             better = neighbor_descent.descend(placed, *better, placed_ties, work=one, place=place)
         graph = graph_of(*better, cells.order, place)
-        return replace(
-            graph, exact=False, recall=measured_recall(rows, graph, ties, threads=work.threads, poll=work.poll)
-        )
+        recall = measured_recall(rows, graph, ties, threads=work.threads, poll=work.poll)
+        return replace(graph, exact=False, recall=recall, order=cells.order)
     except Stopped:
         if not again:
             progress.write(NeighborLists(similarities, indices, done, cells.plan))
@@ -395,6 +396,7 @@ def _checked_graph(content: Content, features: np.ndarray) -> NeighborGraph:
         arrays["listed"],
         float(arrays["move"]),
         float(arrays["slack"]),
+        arrays.get("order"),
     )
     check_graph(graph, features)
     return graph
@@ -419,6 +421,9 @@ def check_graph(graph: NeighborGraph, features: np.ndarray) -> None:
     require(indices.min() >= 0 and indices.max() < n, "the lists name rows that are not there")
     require((indices[:, 0] == np.arange(n)).all(), "the lists do not begin with the row itself")
     require(listed.dtype == np.float32 and listed.shape == indices.shape, "the cosines of rounded rows are missing")
+    if graph.order is not None:
+        rows = np.sort(graph.order)
+        require(rows.dtype == np.int64 and np.array_equal(rows, np.arange(n)), "the order does not have every row once")
     for low in range(0, n, ROWS_AT_ONCE):
         part = slice(low, low + ROWS_AT_ONCE)
         # a comparison with what is no number is false

@@ -262,7 +262,7 @@ class Pool:
                     function.order_by(self._order)
                 if k and graph.listed is not None:
                     of_lists = graph.indices, graph.listed, 2 * graph.move, graph.highest_unlisted()
-                    function.list_by(*of_lists, self.corpus.place)
+                    function.list_by(*of_lists, self.corpus.place, graph.order)
                 self._functions[key] = function
                 room.pass_to(self._functions[key])
         return self._functions[key]

@@ -20,6 +20,7 @@ import torch
 from torch import Tensor
 
 from datamask.learning.facility_dual import descend, product_error, proved
+from datamask.learning.lists import Lists
 from datamask.learning.newton import ROUNDING, PairwiseDual
 from datamask.learning.problem import Problem
 from datamask.learning.relaxation import bounded, concave
@@ -127,24 +128,29 @@ def dual_bound(problem: Problem, mask: Tensor, value: float, poll: Poll, effort:
         start = ((nearest.best + nearest.second) / 2).cpu().numpy()
         del nearest  # of all rows, like what follows
     own, (indices, similarities) = bonus.cpu().numpy(), function.listed
+    lists = Lists(indices, similarities)
+    if function.order is not None:
+        lists = Lists.in_steps(indices, similarities, function.place, function.order)
+    step, zero = lists.step, lists.zero
     record = _bound_recorder(effort.trace, value)
     descent = descend(
-        indices,
-        similarities,
+        lists.indices,
+        lists.near,
         problem.size,
-        target,
-        start,
-        own,
-        choose=choose,
+        target / step + zero,
+        lists.by_position(start) / step + zero,
+        lists.by_position(own) / step,
+        choose=None if choose is None else lambda scores: lists.by_position(choose(lists.by_row(scores))),
         steps=effort.dual_steps,
-        tolerance=ENOUGH / weight,
-        progress=PROGRESS / weight,
+        tolerance=ENOUGH / weight / step,
+        progress=PROGRESS / weight / step,
         poll=poll,
-        on_bound=lambda steps, bound: record(steps, constant + weight * (bound - dual.scale.zero)),
+        on_bound=lambda steps, bound: record(steps, constant + weight * ((bound - zero) * step - dual.scale.zero)),
+        zero=zero,
         exact_lists=function.exact_lists,
         threads=torch.get_num_threads(),
     )
-    error, unlisted = product_error(function.d), None
+    prices, error, unlisted = lists.by_row((descent.prices - zero) * step), product_error(function.d), None
     if function.exact_lists:
         unlisted = function.unlisted
         if unlisted is None:
@@ -154,7 +160,7 @@ def dual_bound(problem: Problem, mask: Tensor, value: float, poll: Poll, effort:
         indices,
         similarities,
         problem.size,
-        descent.prices,
+        prices,
         own,
         error + function.listed_error,
         unlisted=unlisted,
@@ -165,6 +171,6 @@ def dual_bound(problem: Problem, mask: Tensor, value: float, poll: Poll, effort:
         constant + weight * (bound + 2 * ROUNDING - dual.scale.zero),
         "exact" if function.exact_lists else "listed",
         value,
-        descent.prices,
+        prices,
         weight * error,
     )

@@ -74,13 +74,14 @@ def descend(
     progress: float = 0.0,
     poll: Poll = no_poll,
     on_bound: Callable[[int, float], None] = lambda steps, bound: None,
+    zero: float = 0.0,
     exact_lists: bool = True,
     threads: int = 1,
 ) -> DualBound:
     """Lower the dual bound towards `value`.
 
     Args:
-        indices, similarities: lists ``(n, K)``, float32 and falling, itself first.
+        indices, similarities: lists ``(n, K)``, falling, itself first; float32, or whole numbers.
         size: S. value: the best known value, the target of the steps.
         start: float64 ``(n,)``, first prices, e.g. halfway between each row's best and second-best similarity under a
             good subset: a third fewer steps than from the best.
@@ -91,14 +92,16 @@ def descend(
         progress: stop where `LAST_STEPS` steps lowered the bound by less.
         on_bound: gets the steps taken and the lowest bound so far; after the first `STEPS_AT_ONCE`, of every tenth.
         exact_lists: whether unlisted pairs count too, which are no nearer than the last listed one.
+        zero: what similarity 0 is; value, prices and bound count from where `similarities` do.
         threads: above one, the halves of many rows are gone through side by side; the bound is the same.
     """
     n, k = indices.shape
-    similarities = np.ascontiguousarray(similarities, dtype=np.float32)
+    if similarities.dtype.kind == "f":
+        similarities = np.ascontiguousarray(similarities, dtype=np.float32)
     indices = np.ascontiguousarray(indices, dtype=np.int32)
     # a list that is shorter than the pool says nothing of the pairs behind its end
     ended = exact_lists and k < n
-    floor = np.maximum(0.0, similarities[:, -1].astype(np.float64)) if ended else np.float64(0.0)
+    floor = np.maximum(zero, similarities[:, -1].astype(np.float64)) if ended else np.float64(zero)
     theta = np.maximum(start.astype(np.float64, copy=False), floor)
     own = np.zeros(n) if bonus is None else bonus.astype(np.float64, copy=False)
     best, best_theta = np.inf, theta.copy()

@@ -60,7 +60,7 @@ def medoids(problem: Problem, poll: Poll = no_poll, trace: Trace = no_trace) -> 
     known, budget = _Known(problem), problem.budget
     poll()
     # greedy goes on from what must be in anyway
-    fixed = problem.pinned.cpu().numpy().nonzero()[0]
+    fixed = problem.pinned.cpu().numpy()
     if budget is not None:
         member = known.spending(_shares(problem, budget), fixed, poll)
         trace(TracePoint({"picks": int(member.sum())}, torch.from_numpy(member.copy()).to(problem.joint.device)))
@@ -78,6 +78,8 @@ def medoids(problem: Problem, poll: Poll = no_poll, trace: Trace = no_trace) -> 
 class _Known:
     """What greedy and swaps go by.
 
+    Rows are called by their position in the lists; what goes in and comes out is by row.
+
     Attributes:
         lists: of the rows. bonus: float64 ``(n,)``, of a member, as their ``near`` counts. visit, place: int ``(n,)``,
             the seeded order of the rows, and where each row stands in it.
@@ -85,21 +87,30 @@ class _Known:
 
     def __init__(self, problem: Problem) -> None:
         facility = problem.joint.counting[0].function_of(Facility)
-        self.lists = Lists.in_steps(*facility.listed, facility.place)
-        self.bonus = _bonus(problem) / self.lists.step
-        self.visit = np.argsort(problem.ties.cpu().numpy(), kind="stable")
+        self.lists = Lists.in_steps(*facility.listed, facility.place, facility.order)
+        self.bonus = self.lists.by_position(_bonus(problem)) / self.lists.step
+        self.visit = np.argsort(self.lists.by_position(problem.ties.cpu().numpy()), kind="stable")
         self.place = np.empty_like(self.visit)
         self.place[self.visit] = np.arange(len(self.visit))
 
     def picks(self, size: int, fixed: np.ndarray, poll: Poll) -> np.ndarray:
-        """The picks of lazy greedy, int64, in order; fewer than `size` if it ran out of candidates."""
-        best = self.lists.uncovered()
-        return greedy(*self.lists.reverse, self.bonus, size, self.place, poll, fixed, best)
+        """The picks of lazy greedy, int64, in order; fewer than `size` if it ran out of candidates.
+
+        Args:
+            fixed: bool ``(n,)``, rows that are in already.
+        """
+        lists = self.lists
+        begun = lists.by_position(fixed).nonzero()[0]
+        picks = greedy(*lists.reverse, self.bonus, size, self.place, poll, begun, lists.uncovered())
+        return picks if lists.order is None else lists.order[picks]
 
     def spending(self, shares: Shares, fixed: np.ndarray, poll: Poll) -> np.ndarray:
-        """The members, bool ``(n,)``, of greedy by gain per token, from rows that are in already."""
-        best = self.lists.uncovered()
-        return cost_benefit_greedy(*self.lists.reverse, self.bonus, shares, self.place, fixed, poll, best=best)
+        """The members, bool ``(n,)``, of greedy by gain per token. fixed: as in `picks`."""
+        lists = self.lists
+        begun = lists.by_position(fixed).nonzero()[0]
+        shares = replace(shares, lengths=lists.by_position(shares.lengths), group=lists.by_position(shares.group))
+        best = lists.uncovered()
+        return lists.by_row(cost_benefit_greedy(*lists.reverse, self.bonus, shares, self.place, begun, poll, best=best))
 
 
 def greedily(
@@ -167,7 +178,7 @@ def _refilled(problem: Problem, budget: Budget, known: _Known, mask: Tensor, pol
         remaining[leaving] = False
         # what a group lacks already others may hold
         low = np.minimum(shares.low, budget.held(mask[problem.eligible].cpu().numpy()))
-        member = known.spending(replace(shares, low=low), remaining.nonzero()[0], poll)
+        member = known.spending(replace(shares, low=low), remaining, poll)
         trial = _swapped(problem, known, member, poll)
         values = joint.evaluate(trial, poll)
         if problem.allowed(trial) and values.joint > value + LEAST_GAIN * max(1.0, abs(value)):
@@ -212,12 +223,14 @@ def _swapped(
 ) -> Tensor:
     """The members after swaps, bool ``(n,)``."""
     fewest = 0 if problem.joint.counting[0].function_of(Facility).true_neighbors else FEWEST_SWAPS * problem.size
+    lists = known.lists
+    inside = lists.by_position(member).copy()
     search = EagerSwaps(
-        known.lists,
+        lists,
         known.bonus,
-        member,
+        inside,
         known.visit,
-        _limits(problem),
+        _limits(problem, lists),
         fewest,
         temperatures=temperatures,
         seed=seed,
@@ -225,8 +238,10 @@ def _swapped(
     schedule, total, told = PointSchedule(), 0, 0
     while not search.finished:
         poll()
-        before = member.copy()
+        before = lists.by_row(inside).copy()
         log = search.advance()
+        if lists.order is not None:
+            log = np.where(log >= 0, lists.order[log], log)
         # several points of one call: small corpora are done within it; annealing, which tells none, swaps often
         last = 0
         for count in marks(len(log)) if trace is not no_trace else ():
@@ -240,7 +255,7 @@ def _swapped(
                 trace(TracePoint({"swaps": total + count}, mask))
                 told = total + count
         total += len(log)
-    swapped = torch.from_numpy(member).to(problem.joint.device)
+    swapped = torch.from_numpy(lists.by_row(inside)).to(problem.joint.device)
     if total > told:
         trace(TracePoint({"swaps": total}, swapped))
     return swapped
@@ -260,8 +275,19 @@ def _annealed(problem: Problem, known: _Known, mask: Tensor, poll: Poll, trace: 
     return mask
 
 
-def _limits(problem: Problem) -> Limits:
-    """What restricts swaps, over all rows."""
+def _limits(problem: Problem, lists: Lists) -> Limits:
+    """What restricts swaps, over all rows, in the order of the lists."""
+    limits, by_position = _limits_of_rows(problem), lists.by_position
+    return replace(
+        limits,
+        pinned=by_position(limits.pinned),
+        group=by_position(limits.group),
+        band=by_position(limits.band),
+        lengths=None if limits.lengths is None else by_position(limits.lengths),
+    )
+
+
+def _limits_of_rows(problem: Problem) -> Limits:
     n, rules, budget = problem.joint.n, problem.rules, problem.budget
     pinned, group = problem.pinned.cpu().numpy(), np.zeros(n, dtype=np.int32)
     eligible = problem.eligible.cpu().numpy()

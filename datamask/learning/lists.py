@@ -29,6 +29,9 @@ class Lists:
             of at least 0, or whole numbers of steps.
         step: the similarity that 1 of `near` stands for. zero: what similarity 0 is there.
         place: where what is made of them lies.
+        order: int64 ``(n,)``, the row at each position, where they are those of positions: rows of one part of the
+            corpus stand together, and list each other, so that little of a large file is looked at together. None:
+            positions are the rows.
     """
 
     indices: np.ndarray
@@ -36,14 +39,35 @@ class Lists:
     step: float = 1.0
     zero: float = 0.0
     place: Place = MEMORY
+    order: np.ndarray | None = None
 
     @classmethod
-    def in_steps(cls, indices: np.ndarray, similarities: np.ndarray, place: Place = MEMORY) -> Lists:
-        """Lists int32 and float32 ``(n, K)``, counted in steps."""
+    def in_steps(
+        cls, indices: np.ndarray, similarities: np.ndarray, place: Place = MEMORY, order: np.ndarray | None = None
+    ) -> Lists:
+        """Lists of rows, int32 and float32 ``(n, K)``, counted in steps, and in that order."""
         bits = bits_for(lowest(indices, similarities, 0))
         near = place.empty(indices.shape, np.uint16)
-        put_steps(similarities, bits, near)
-        return cls(indices, near, *scale_of(bits), place)
+        if order is None:
+            put_steps(similarities, bits, near)
+            return cls(indices, near, *scale_of(bits), place)
+        position = np.empty(len(order), np.int32)
+        position[order] = np.arange(len(order), dtype=np.int32)
+        placed = place.empty(indices.shape, np.int32)
+        put_ordered(indices, similarities, order, position, bits, placed, near)
+        return cls(placed, near, *scale_of(bits), place, order)
+
+    def by_position(self, values: np.ndarray) -> np.ndarray:
+        """Values of rows, ``(n,)``, in the order of positions."""
+        return values if self.order is None else values[self.order]
+
+    def by_row(self, values: np.ndarray) -> np.ndarray:
+        """Values of positions, ``(n,)``, in the order of rows."""
+        if self.order is None:
+            return values
+        out = np.empty_like(values)
+        out[self.order] = values
+        return out
 
     @cached_property
     def reverse(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -87,10 +111,32 @@ def lowest(indices: np.ndarray, similarities: np.ndarray, first: int) -> float:
 
 
 @compiled
+def _in_steps(similarity: np.float32, bits: int) -> np.uint16:
+    at = np.rint((max(np.float64(similarity), 0.0) - 1.0) * 2.0**bits) + 65535.0
+    return np.uint16(min(max(at, 0.0), 65535.0))
+
+
+@compiled
 def put_steps(similarities: np.ndarray, bits: int, near: np.ndarray) -> None:
     """Set how near in steps of ``2 ** -bits`` below 1, as uint16 ``(n, K)``, rounded."""
-    steps = 2.0**bits
     for v in range(similarities.shape[0]):
         for c in range(similarities.shape[1]):
-            at = np.rint((max(np.float64(similarities[v, c]), 0.0) - 1.0) * steps) + 65535.0
-            near[v, c] = np.uint16(min(max(at, 0.0), 65535.0))
+            near[v, c] = _in_steps(similarities[v, c], bits)
+
+
+@compiled
+def put_ordered(
+    indices: np.ndarray,
+    similarities: np.ndarray,
+    order: np.ndarray,
+    position: np.ndarray,
+    bits: int,
+    placed: np.ndarray,
+    near: np.ndarray,
+) -> None:
+    """The same of lists in another order. position: int32 ``(n,)``, of each row; placed: filled with whom they list."""
+    for p in range(len(order)):
+        v = order[p]
+        for c in range(similarities.shape[1]):
+            placed[p, c] = position[indices[v, c]]
+            near[p, c] = _in_steps(similarities[v, c], bits)

@@ -109,7 +109,13 @@ class SetFunction(abc.ABC):
         return self.value(mask, poll)
 
     def list_by(  # noqa: B027 - most have no lists
-        self, indices: np.ndarray, cosines: np.ndarray, error: float, unlisted: np.ndarray, place: Place = MEMORY
+        self,
+        indices: np.ndarray,
+        cosines: np.ndarray,
+        error: float,
+        unlisted: np.ndarray,
+        place: Place = MEMORY,
+        order: np.ndarray | None = None,
     ) -> None:
         """Take note of the lists by which the objective is solved and proved; overridden where that is.
 
@@ -118,6 +124,7 @@ class SetFunction(abc.ABC):
             error: how far from the product of the rows the cosine of any pair may be, at most.
             unlisted: float64 ``(n,)``, the highest product that a row may have with one that it does not list.
             place: where what is as large as the lists is to lie.
+            order: int64 ``(n,)``, the rows so that those that list each other mostly stand together; None: unknown.
         """
 
     def order_by(self, order: Tensor) -> None:  # noqa: B027 - most need none

@@ -78,6 +78,9 @@ class Facility(SetFunction):
     place: Place = MEMORY
     """Where what is as large as the lists lies."""
 
+    order: np.ndarray | None = None
+    """Int64 ``(n,)``, the rows so that those that list each other mostly stand together; None: none is known."""
+
     true_neighbors: bool
     """Whether all pairs of rows, rounded for the lists, were compared. `exact_lists` says as well that the similarities
     are those of the rows as they are, which lists on disk cannot say."""
@@ -103,9 +106,16 @@ class Facility(SetFunction):
         return cls(features, lists[0], lists[1], exact_lists)
 
     def list_by(
-        self, indices: np.ndarray, cosines: np.ndarray, error: float, unlisted: np.ndarray, place: Place = MEMORY
+        self,
+        indices: np.ndarray,
+        cosines: np.ndarray,
+        error: float,
+        unlisted: np.ndarray,
+        place: Place = MEMORY,
+        order: np.ndarray | None = None,
     ) -> None:
-        self.listed, self.listed_error, self.unlisted, self.place = (indices, cosines), error, unlisted, place
+        self.listed, self.listed_error, self.unlisted = (indices, cosines), error, unlisted
+        self.place, self.order = place, order
         self._near_enough = torch.from_numpy((unlisted - ROUNDING).astype(np.float32)).to(self.device)
 
     def coverage(self, mask: Tensor, poll: Poll = no_poll) -> Coverage:

@@ -58,16 +58,11 @@ FULL = {
     "neighbors": {"kind": "approximate", "k": 64, "recall": 0.97, "recall_rows": 400},
     "unknown_ids": 2,
     "passes": 3,
-    "blocks": 4,
-    "block_rows": 100,
-    "entries": 38_400,
-    "crossing": 12,
-    "lost": 0.0,
 }
 """A record with every entry that there is."""
 
 OF_PASSES = {
-    **{name: entry for name, entry in FULL.items() if name not in ("unknown_ids", "blocks", "block_rows", "entries")},
+    **{name: entry for name, entry in FULL.items() if name != "unknown_ids"},
     **dict.fromkeys(("settled", "weights", "estimate", "neighbors", "warm_from", "budget", "tokens")),
 }
 """Of a run over all rows of a corpus beyond memory: what it has not is null."""
@@ -110,7 +105,7 @@ def test_its_parts_have_the_types_of_the_field():
     assert result.row_classes == RowClasses(10, 20, 30) and result.row_classes.settled == 30
     assert result.weights == WeightTotals(60.0, 71)
     assert result.effort == RunEffort(100, FULL["warm_from"], 1.5, 0.5, 0.25, 2.5, 1 << 29, "cpu")
-    assert result.whole == WholeCounts(3, 4, 100, 38_400, 12, 0.0)
+    assert result.whole == WholeCounts(3)
 
 
 def test_a_run_adds_what_a_selection_in_memory_has_not():

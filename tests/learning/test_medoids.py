@@ -155,6 +155,18 @@ def test_annealing_does_not_depend_on_how_often_it_polls(rng, monkeypatch):
     np.testing.assert_array_equal(once, often)
 
 
+def test_lists_in_another_order_are_the_same_lists(rng):
+    features = torch.from_numpy(truth.unit_rows(rng, 60, 4)).float()
+    indices, similarities = (part.numpy() for part in exact_lists(features, 8))
+    order, values = rng.permutation(60), rng.normal(size=60)
+    plain = Lists.in_steps(indices.astype(np.int32), similarities)
+    ordered = Lists.in_steps(indices.astype(np.int32), similarities, order=order)
+    np.testing.assert_array_equal(order[ordered.indices], plain.indices[order])
+    np.testing.assert_array_equal(ordered.near, plain.near[order])
+    np.testing.assert_array_equal(ordered.by_position(values), values[order])
+    np.testing.assert_array_equal(ordered.by_row(ordered.by_position(values)), values)
+
+
 @pytest.mark.parametrize(("lowest", "bits"), [(-0.3, 16), (0.0, 16), (0.4, 16), (0.6, 17), (0.999, 24), (1.0, 24)])
 def test_steps_are_as_fine_as_the_lowest_similarity_allows(lowest, bits):
     assert bits_for(lowest) == bits
