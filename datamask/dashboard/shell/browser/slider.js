@@ -2,6 +2,7 @@
 // asks nobody. Letting go tells the server once, which draws the page with the selection at just that lambda.
 
 const THUMB = 16; // CSS pixels, as in the style sheet: the middle of the thumb marks the value
+const SOON = 1000; // milliseconds in which most selections are solved
 
 class LambdaSlider {
   constructor(map, parent) {
@@ -98,15 +99,23 @@ class LambdaSlider {
     this.show();
   }
 
-  // The selection at a lambda, which is shown as soon as it is there; null: the one it began with.
+  // The selection at a lambda, which is shown as soon as it is there; null: the one it began with. The server is told
+  // after that, a second later, or before anything else is pressed: a page that is drawn meanwhile takes the processor
+  // from what is solved.
   async ask(lamb) {
-    this.send({ lamb });
-    const { turn, state: { released } } = this;
-    if (!released || lamb === null || this.point?.lamb === lamb) return;
-    const parcel = await parcelAt(`${released}?at=${lamb}`).catch(() => null); // not made: the page says why
-    if (!parcel || this.turn !== turn || this.state?.released !== released || this.state.current?.lamb === lamb) return;
-    this.found = { ...parcel.points[0], place: 0, parcel, of: released };
+    const { state: { released } } = this;
+    if (!released || lamb === null || this.point?.lamb === lamb) return this.send({ lamb });
+    this.touch();
+    Object.assign(this, { asked: this.turn, pending: { ...this.pending, lamb } });
     this.show();
+    const { turn } = this;
+    const shown = parcelAt(`${released}?at=${lamb}`).catch(() => null).then((parcel) => { // none: the page says why
+      if (!parcel || this.turn !== turn || this.state?.released !== released || this.state.current?.lamb === lamb) return;
+      this.found = { ...parcel.points[0], place: 0, parcel, of: released };
+      this.show();
+    });
+    await Promise.race([shown, nextPress(this.input), new Promise((done) => setTimeout(done, SOON))]);
+    if (this.turn === turn) this.tell(); // else whoever is on it now tells what was let go of
   }
 
   // Tell the server what was let go of, with what it may not have heard yet.
@@ -114,6 +123,10 @@ class LambdaSlider {
     this.touch();
     this.asked = this.turn;
     Object.assign(this.pending, part);
+    this.tell();
+  }
+
+  tell() {
     this.map.setStateValue("moved", { ...this.pending, turn: this.turn });
   }
 
@@ -233,6 +246,19 @@ class LambdaSlider {
     for (const { lamb, verdict, words } of this.state.tried) place(lamb, lamb, verdict, words);
     for (const { lamb } of this.solved?.points ?? []) place(lamb, lamb, "solved", `solved at λ ${lamb}`);
   }
+}
+
+// The next press of a key or button, but on the slider itself, whose release ends with a click.
+function nextPress(slider) {
+  const kinds = ["pointerdown", "click", "keydown"];
+  return new Promise((done) => {
+    const hear = (event) => {
+      if (event.composedPath()[0] === slider) return;
+      for (const kind of kinds) removeEventListener(kind, hear, true);
+      done();
+    };
+    for (const kind of kinds) addEventListener(kind, hear, true);
+  });
 }
 
 // One packed row of bits, as bytes of 0 and 1.
