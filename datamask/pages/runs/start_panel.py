@@ -56,7 +56,6 @@ def start(current: Current, runs: Sequence[Run], form: RunForm) -> None:
                 key=KEYS[way],
                 icon=icon,
                 width="stretch",
-                help=HELP[way],
                 disabled=way not in ready,
                 on_click=_start,
                 args=(workspace, runs, way, form.name),
@@ -84,7 +83,7 @@ def _priced(current: Current, runs: Sequence[Run], form: RunForm) -> dict[str, S
         solve, learned = prices.get(form_panel.SOLVE), prices.get(form_panel.LEARN)
         shown = None if selection is None else selection.count
         if said := cost.sentence_of_two(solve, learned, len(corpus), shown):
-            st.markdown(said, help=cost.details_of_two(solve, learned))
+            st.markdown(said, help="  \n".join([*HELP, cost.details_of_two(solve, learned)]))
         if form.training is not None:
             times = max(corpus.provenance.total_rows, len(corpus)) / max(corpus.provenance.rows_read, len(corpus))
             st.markdown(cost.epochs_of_two(solve, learned, form.training, times))
@@ -144,8 +143,8 @@ KEYS = {form_panel.SOLVE: "start", form_panel.LEARN: "learn"}
 CONTINUE = "learn_continue"
 """Of the session: whether Learn masks continues from an earlier run."""
 
-HELP = {
-    form_panel.SOLVE: "Selects with the method chosen as *Method of Solve* under *More settings*.",
-    form_panel.LEARN: "Repeats the paper's method: samples candidate subsets (masks), scores them and learns which "
-    "rows to keep.",
-}
+HELP = (
+    "*Solve* selects with the method chosen as *Method of Solve* under *More settings*.",
+    "*Learn masks* repeats the paper's method: samples candidate subsets (masks), scores them and learns which rows to "
+    "keep.",
+)
