@@ -28,6 +28,8 @@ def draw() -> None:
     st.button("Next", on_click=lambda: st.session_state.update(step=step + 1))
     lost = st.button("Lose", on_click=lambda: st.session_state.update(step=step + 1))
     turned = st.toggle("Other colours")
+    if lost:  # as if what is kept from here on were let go of before it is fetched
+        parcels()._put = lambda *kept: None
     first = Number.of("By height" if turned else "By width", points[:, int(turned)])
     canvas_map.canvas_map(
         "map",
@@ -47,8 +49,7 @@ def draw() -> None:
         opened=st.session_state.get("opened", []),
         on_name=lambda code: st.session_state.update(opened=[code]),
     )
-    if lost:
-        parcels()._leave(Rows.identity, None)
+    vars(parcels()).pop("_put", None)
     st.text(f"regions {len(canvas_map.regions('scope'))}, picked {st.session_state.get('picked')}")
     st.text(f"opened {st.session_state.get('opened', [])}")
 

@@ -187,7 +187,7 @@ def test_start_learns_for_real_and_shows_the_outcome(page, opened, store, runs_d
     key(app, "text_input", "name").set_value("mine *bold*").run()
     app.button(key="learn").click().run()
     assert not app.exception
-    run = store.get(app.query_params["watch"])
+    (run,) = store.list()
     assert run.config.selection == SelectionConfig.from_options(
         objective="pairwise", lamb=0.25, n_epochs=5, device="cpu", estimator="counterfactual"
     )
