@@ -1,4 +1,4 @@
-"""Selections from all rows of corpora beyond memory: passes, values, memory and seconds, against the same in memory.
+"""Selections from all rows in mapped files: values, memory and seconds.
 
     python -m benchmarks.scale --work DIR [--only NAME ...]
 
@@ -7,7 +7,8 @@ and a step that is there is not done again: remove its entry to measure anew. Ma
 clusters, every second one sorted by cluster (`benchmarks.recipes.write_shard`); memory is the anonymous memory of the
 command and all its workers together, looked at twice a second. The steps:
 
-- pairs-1m, pairs-10m: pair-wise similarity over 1,000,000 and 10,000,000 rows x 128, by passes
+- pairs-1m, pairs-10m: pair-wise similarity over 1,000,000 and 10,000,000 rows x 128
+- moments-1m: DiSF with fixed scale over 1,000,000 rows x 128
 - facility-1m: facility location of 1,000,000 x 128 in memory
 - listed-1m, listed-5m, listed-10m: facility location over all rows on lists that are mapped from files
 """
@@ -41,8 +42,6 @@ SHARD_ROWS, DIM, CLUSTER_ROWS = 100_000, 128, 250
 LOOK_SECONDS = 0.5
 PAIRS = ["--objective", "pairwise", "--lamb", "0.5", "--select_ratio", "0.3"]
 FACILITY = ["--objective", "facility", "--lamb", "0.5", "--select_ratio", "0.1"]
-PASS_ROWS = 1_000_000
-"""Rows that the memory of a pass is promised for, in docs/out-of-core.md."""
 
 
 def shards(work: Path, rows: int) -> list[str]:
@@ -120,20 +119,24 @@ def selected(work: Path, inputs: list[str], words: list[str]) -> dict[str, Any]:
         "summary": {name: value for name, value in summary.items() if name not in ("output", "run_id")},
         "whole": record["facts"].get("whole"),
         "lines": [
-            {name: line[name] for name in ("step", "seconds", "joint", "upper_bound", "pass_seconds") if name in line}
-            for line in lines
+            {name: line[name] for name in ("step", "seconds", "joint", "upper_bound") if name in line} for line in lines
         ],
     }
 
 
 def pairs(work: Path, rows: int) -> dict[str, Any]:
-    """Pair-wise similarity by passes, with the bound on memory that it is held to."""
-    measured = selected(work, shards(work, rows), [*PAIRS, "--scratch_dir", str(work / "scratch")])
-    return measured | {"most_bytes_allowed": 0.6e9 + 40 * rows + 10 * PASS_ROWS * DIM}
+    """Pair-wise similarity."""
+    return selected(work, shards(work, rows), [*PAIRS, "--scratch_dir", str(work / "scratch")])
+
+
+def moments(work: Path, rows: int) -> dict[str, Any]:
+    """DiSF with fixed scale."""
+    words = ["--objective", "disf_fixed", *PAIRS[2:], "--scratch_dir", str(work / "scratch")]
+    return selected(work, shards(work, rows), words)
 
 
 def listed(work: Path, rows: int) -> dict[str, Any]:
-    """Facility location on the lists of all rows, out of core, with its bound; clusters of 250 rows."""
+    """Facility location on the lists of all rows, with its bound; clusters of 250 rows."""
     folder = work / f"clustered-{rows}"
     folder.mkdir(parents=True, exist_ok=True)
     centres = np.random.default_rng(0).normal(size=(rows // CLUSTER_ROWS, DIM)).astype(np.float32) + np.float32(0.3)
@@ -161,6 +164,7 @@ def steps(work: Path) -> dict[str, Callable[[], dict[str, Any]]]:
     return {
         "pairs-1m": lambda: pairs(work, 1_000_000),
         "pairs-10m": lambda: pairs(work, 10_000_000),
+        "moments-1m": lambda: moments(work, 1_000_000),
         "facility-1m": lambda: selected(work, shards(work, 1_000_000), FACILITY),
         **{f"listed-{millions}m": functools.partial(listed, work, millions * 1_000_000) for millions in (1, 5, 10)},
     }

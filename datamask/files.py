@@ -169,16 +169,6 @@ def _locked_part(target: Path, suffix: str, *, folder: bool = False) -> tuple[in
         os.close(handle)  # swept in the instant before it was locked
 
 
-def folder_bytes(folder: str | os.PathLike[str]) -> int:
-    """Bytes of all files below a folder; of what others remove meanwhile, nothing."""
-    total = 0
-    for place, _, names in os.walk(folder):
-        for name in names:
-            with contextlib.suppress(OSError):
-                total += (Path(place) / name).lstat().st_size
-    return total
-
-
 def sweep(folder: str | os.PathLike[str]) -> None:
     """Remove the unfinished files and folders in `folder` whose writers were killed; what cannot be removed stays.
 

@@ -22,6 +22,9 @@ LIMITS = {"cgroup2": ("memory.max", "memory.high"), "cgroup": ("memory.limit_in_
 """By the type of the file system, which is the version: files of a group that hold a limit. The kernel slows a process
 down beyond ``memory.high`` until it hardly moves."""
 
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
+"""As in ``malloc.h``."""
+
 USUAL_MOUNTS = (("cgroup2", "/", "/sys/fs/cgroup"), ("cgroup", "/", "/sys/fs/cgroup/memory"))
 """Type, root and folder of the mounts where ``mountinfo`` cannot be read."""
 
@@ -86,6 +89,18 @@ def give_back() -> None:
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:
         trim(0)
+
+
+def reuse_large_blocks() -> None:
+    """Have freed blocks serve the next request: up to 256 MiB of them do not go back to the system at once.
+
+    Solvers make and drop arrays of one number a row all the time. A run on 10,000,000 rows was else given 60 GB of
+    cleared pages, one by one: a fifth of its processor time. Does nothing where the C library is not glibc.
+    """
+    option = getattr(ctypes.CDLL(None), "mallopt", None)
+    if option is not None:
+        option(M_MMAP_THRESHOLD, 2**30)
+        option(M_TRIM_THRESHOLD, 2**28)
 
 
 class _Mount(NamedTuple):

@@ -50,7 +50,7 @@ def live_of_its_own(monkeypatch):
     live._holder().sessions.clear()
 
 
-BROWSER_AND_PROCESSES = ("e2e", "golden", "out_of_core", "runs")
+BROWSER_AND_PROCESSES = ("e2e", "golden", "runs")
 """Folders whose files take longest: begun first, so that no worker is left alone with them at the end."""
 
 

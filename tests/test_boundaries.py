@@ -103,16 +103,15 @@ MAY_IMPORT: dict[str, set[str]] = {
     "evaluation": BOTTOM | WORK | LEARN | READERS | {"corpus"},
     "api": BOTTOM | WORK | LEARN | {"corpus", "evaluation"},
     "recipes": BOTTOM | WORK | READERS | {"corpus"},
-    "out_of_core": BOTTOM | WORK | READERS | {"corpus", "recipes"},
     "runs": BOTTOM | WORK | READERS,
     "runs.mapping": BOTTOM | WORK | READERS | {"corpus", "runs"},
     "runs.recipe": BOTTOM | WORK | READERS | {"corpus", "recipes", "runs", "runs.mapping"},
-    "runs.applying": BOTTOM | WORK | READERS | {"corpus", "recipes", "runs", "out_of_core"},
+    "runs.applying": BOTTOM | WORK | READERS | {"corpus", "recipes", "runs"},
     "runs.execute": BOTTOM
     | WORK
     | LEARN
     | READERS
-    | {"corpus", "evaluation", "runs", "recipes", "out_of_core", "runs.mapping", "runs.recipe"},
+    | {"corpus", "evaluation", "runs", "recipes", "runs.mapping", "runs.recipe"},
     "runs.run_queue": BOTTOM | WORK | {"runs"},
     "runs.sweep": BOTTOM | WORK | LEARN | RUNS | {"corpus", "evaluation", "runs.execute"},
     "cli": BOTTOM | WORK | RUNS | {"recipes"},
@@ -147,13 +146,11 @@ LAZY: dict[str, set[str]] = {
     "sample_data": {"runs", "runs.execute", "runs.run_queue", "analyses.compute", *PLAIN},
     "": {"api"},
     "api": {"runs.sweep"},
-    "out_of_core": {"learning"},
-    "runs": {"recipes", "runs.recipe", "out_of_core"},
+    "runs": {"recipes", "runs.recipe"},
     "runs.recipe": {"evaluation"},
     "runs.run_queue": {"objectives", "runs.execute"},
     "cli": {
         "corpus",
-        "out_of_core",
         "dashboard.shell",
         "evaluation",
         "learning",
@@ -180,9 +177,6 @@ ALIASES = {
             "runs.digests",
             "runs.recording",
             "runs.whole",
-            "runs.whole_mapped",
-            "runs.whole_rules",
-            "runs.whole_writing",
             "runs.execution",
             "runs.stages",
         ),
@@ -434,12 +428,6 @@ def test_recipes_load_no_torch():
     modules = [*modules_in("recipes"), *modules_in("runs.recipe")]
     assert {"datamask.recipes.scoring", "datamask.runs.recipe"} <= set(modules)
     assert not loaded_by(modules) & {"torch", "streamlit", "learning", "objectives", "runs.execute"}
-
-
-def test_work_out_of_core_loads_no_torch():
-    modules = modules_in("out_of_core")
-    assert "datamask.out_of_core.scratch" in modules
-    assert not loaded_by(modules) & {"torch", "streamlit", "objectives", "runs", "runs.execute"}
 
 
 def test_the_dashboard_without_its_panels_loads_neither_torch_nor_streamlit():

@@ -47,7 +47,7 @@ def planned_as(monkeypatch, **change):
 def test_all_rows_are_selected_from_where_that_is_quick(corpus, capsys, objective):
     answer, told = answer_of(capsys, "--objective", objective)
     assert (answer["n"], answer["selected"]) == (ROWS, 300)
-    assert "1,000 of 1,500 rows do" in told and "out of core. Columns:" in told and "Scratch lies in" in told
+    assert "1,000 of 1,500 rows do" in told and "in mapped files. Columns:" in told and "Mapped files lie in" in told
 
 
 def test_a_long_forecast_is_refused_with_two_commands_that_work(corpus, capsys, monkeypatch):
@@ -66,13 +66,11 @@ def test_a_long_forecast_is_refused_with_two_commands_that_work(corpus, capsys, 
 def test_a_disk_without_room_is_refused_too(corpus, capsys, monkeypatch):
     planned_as(monkeypatch, disk_bytes=10**18)
     assert main(["select", "rows.parquet", "--objective", "pairwise"]) == 2
-    assert "has no room for its scratch" in capsys.readouterr().err
+    assert "has no room for its files" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("words", [("--objective", "disf"), ("--objective", "pairwise", "--estimator", "reinforce")])
-def test_a_method_on_maps_takes_a_sample_and_says_so_or_all_rows(corpus, capsys, words):
-    answer, told = answer_of(capsys, *words, "--n_epochs", "2")
-    assert answer["n"] == FITTING and "A uniform sample of 1,000 rows is taken; --all selects from all 1,500" in told
+def test_every_method_selects_from_all_rows(corpus, capsys, words):
     mapped, told = answer_of(capsys, *words, "--n_epochs", "2", "--all", "--output", "all.csv")
     folder = corpus.parent / "runs" / ".scratch"
     assert mapped["n"] == ROWS and f"lie in files in {folder}" in told and not list(folder.iterdir())
@@ -97,15 +95,10 @@ def test_options_of_all_rows_change_nothing_where_they_fit(corpus, capsys, monke
     assert ids["plain"] == ids["all"]
 
 
-def test_scratch_alone_is_enough_for_facility(corpus, capsys):
-    answer, _ = answer_of(capsys, "--objective", "facility", "--scratch_dir", "scratch")
-    assert (answer["n"], answer["selected"]) == (ROWS, 300)
-
-
-def test_scratch_lies_beside_the_runs_and_not_in_memory_unless_asked_for(corpus, capsys, monkeypatch):
-    answer, told = answer_of(capsys, "--objective", "pairwise", "--all")
+def test_files_lie_beside_the_runs_and_not_in_memory_unless_asked_for(corpus, capsys, monkeypatch):
+    _, told = answer_of(capsys, "--objective", "pairwise", "--all")
     folder = corpus.parent / "runs" / ".scratch"
-    assert f"scratch in {folder / 'datamask-'}{answer['run_id']}" in told and not list(folder.iterdir())
+    assert f"lie in files in {folder}" in told and not list(folder.iterdir())
     monkeypatch.setattr("datamask.runs.mapping.lies_in_memory", lambda place: place == folder)
     assert main(["select", "rows.parquet", "--objective", "pairwise", "--all"]) == 2
     assert "lies in memory (tmpfs)" in capsys.readouterr().err

@@ -22,8 +22,7 @@ def settle(options: argparse.Namespace, config: RunConfig, work: Work) -> RunCon
     """Return the settings of a run as they are carried out: in memory, over all rows, or on a sample.
 
     A corpus that fits into memory is solved there. A larger one is solved over all rows with --all, and without it if
-    the forecast is at most an hour and the disk has room. Without it, methods that work on mapped arrays take a sample,
-    which stderr says: pages draw nothing of their runs on all rows.
+    the forecast is at most an hour and the disk has room.
 
     Args:
         options: of `select`, with the words of its command line as `typed`. config: what they say.
@@ -33,10 +32,8 @@ def settle(options: argparse.Namespace, config: RunConfig, work: Work) -> RunCon
         InputError, RemoteError: the shards cannot be read. Stopped: from `work`.
     """
     from datamask.corpus.opening import look_at
-    from datamask.out_of_core.solvers import solver_for
 
     selection = config.selection
-    solver = solver_for(selection, config.corpus)
     if selection.scratch_dir is not None:
         return config
     look = look_at(config.corpus, work.poll)
@@ -47,12 +44,6 @@ def settle(options: argparse.Namespace, config: RunConfig, work: Work) -> RunCon
         return replace(config, selection=replace(selection, all_rows=False))
     all_rows = selection.all_rows
     if config.corpus.rows is not None and not all_rows:
-        return config
-    if solver is None and not all_rows:
-        say(
-            f"the corpus does not fit into memory. A uniform sample of {most:,} rows is taken; --all selects from all "
-            f"{total:,}"
-        )
         return config
     beyond = replace(config, selection=replace(selection, all_rows=True))
     if not all_rows and not options.dry_run:
@@ -73,5 +64,5 @@ def _check_forecast(options: argparse.Namespace, config: RunConfig, total: int, 
         return
     say(f"from a uniform sample: {shell([*options.typed, '--rows', str(most)])}")
     say(f"from all rows: {shell([*options.typed, '--all'])}")
-    why = f"takes more than {MOST_TIME}" if has_room else "has no room for its scratch"
+    why = f"takes more than {MOST_TIME}" if has_room else "has no room for its files"
     raise OptionError(f"a selection from all {total:,} rows {why}; run one of the two commands above")

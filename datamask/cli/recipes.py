@@ -52,14 +52,7 @@ def recipe(options: argparse.Namespace) -> int:
             }
         )
     else:
-        whole = made.all_rows
-        if not from_file and whole.keys() >= {"rows", "kept", "share_kept"}:
-            print_text(
-                f"The rule is of all {whole['rows']:,} rows of the corpus, of which the run selected "
-                f"{whole['kept']:,} ({percent(whole['share_kept'])}); it began as that of a "
-                f"sample of {learned['rows']:,} rows."
-            )
-        elif not from_file:
+        if not from_file:
             print_text(
                 f"Of {learned['rows']:,} rows it selects {learned['kept']:,} ({percent(learned['share_kept'])} of the "
                 f"{made.of}); {learned['otherwise']:,} come out otherwise than in the run."
@@ -122,7 +115,7 @@ def apply(options: argparse.Namespace) -> int:
     if options.json:
         print_json(summary)
     else:
-        print_text(_applied_text(summary, judge.recipe.all_rows))
+        print_text(_applied_text(summary))
     return DONE
 
 
@@ -133,12 +126,8 @@ CUT = 0.5
 """The same after the pass of `--select_ratio`."""
 
 
-def _applied_text(summary: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
-    """What applying came to, for people.
-
-    Args:
-        facts: what the recipe says of all rows; its value is of the rows that it was made on, which may be others.
-    """
+def _applied_text(summary: Mapping[str, Any]) -> str:
+    """What applying came to, for people."""
     expected, ratio = summary["share_expected"], summary["select_ratio"]
     beside = "" if expected is None or ratio is not None else f", {percent(expected)} where the recipe was made"
     lines = [
@@ -150,11 +139,6 @@ def _applied_text(summary: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
         off = abs(summary["share_kept"] - ratio)
         why = "" if off <= TOLERANCE else "; rows of one score are selected or left out together"
         lines.append(f"Asked for {100 * ratio:g} %: off by {100 * off:.2g} % of the {summary['of']}{why}.")
-    elif isinstance(value := facts.get("value"), (int, float)):
-        bound = facts.get("upper_bound")
-        proved = f"; no selection of so many rows is above {bound:.6f}" if isinstance(bound, (int, float)) else ""
-        on = f", on {facts['rows']:,} rows" if isinstance(facts.get("rows"), int) else ""
-        lines.append(f"When it was made{on}: joint value, on the recipe's scale: {value:.6f}{proved}.")
     if summary["reused"]:
         lines.append(f"Shards that an earlier call had finished: {summary['reused']:,} of {summary['shards']:,}.")
     return "\n".join([*lines, f"{summary['as'].capitalize()}: {summary['output']}"])

@@ -85,11 +85,8 @@ def _check_weights(options: argparse.Namespace, config: RunConfig, output: str |
         return
     if why := refusal(config.selection):
         raise OptionError(f"--weights: {why}")
-    if config.selection.scratch_dir is not None:
-        from datamask.out_of_core.solvers import solver_for
-
-        if solver_for(config.selection, config.corpus) is not None:
-            raise OptionError("--weights does not work with --scratch_dir; leave out one of them")
+    if config.selection.scratch_dir is not None or config.selection.all_rows:
+        raise OptionError("--weights does not work with --scratch_dir or --all; use --rows N, or leave --weights out")
     if options.detach:
         raise OptionError(
             "--weights does not work with --detach; when the run is done, use `datamask runs export RUN --weights "

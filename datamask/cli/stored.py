@@ -7,8 +7,6 @@ import time
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from datamask.cli.common import DONE, check_device, command_work, deliver, of_run, shell
 from datamask.cli.output import check_apart, percent, print_json, say, summary_text, table_text
 from datamask.cli.parser import import_config
@@ -96,25 +94,15 @@ def runs_show(options: argparse.Namespace) -> int:
             print_text(f"{why}; write it with: {shell(of_run(['resume'], run.id, options))}")
     else:
         print_text(f"step {status.step:,} of {status.total_steps:,}")
-        lines = [line for line in (*_whole_lines(run), learning(run)) if line]
+        lines = [line for line in (_whole_line(run), learning(run)) if line]
         print_text("".join(f"{line}\n" for line in lines) + f"Run folder: {run.path}")
     return DONE
 
 
-def _whole_lines(run: Run) -> list[str]:
-    """Of an unfinished run on all rows of a corpus beyond memory, what it selects from and how far it came."""
-    whole, metrics = run.whole or {}, run.metrics()
-    lines = []
-    if "shards" in whole:
-        rows = f"{whole['rows']:,} rows" if "rows" in whole else "all rows"
-        place = f"; scratch in {whole['scratch']}" if whole.get("scratch") else ""
-        lines.append(f"{rows} of {whole['shards']:,} shards{place}")
-    if len(done := metrics.get("pass", np.zeros(0))) and np.isfinite(done[-1]):
-        value, bound = (metrics.get(name, done * np.nan)[-1] for name in ("joint", "upper_bound"))
-        so_far = f"{int(done[-1]):,} step{'s' if done[-1] != 1 else ''} over all rows"
-        so_far += f"; value so far {value:.6f}" if np.isfinite(value) else ""
-        lines.append(so_far + (f", nothing above {bound:.6f}" if np.isfinite(bound) else ""))
-    return lines
+def _whole_line(run: Run) -> str:
+    """Of a run on mapped arrays, what it selects from."""
+    whole = run.whole or {}
+    return f"{whole['rows']:,} rows of {whole['shards']:,} shards" if "shards" in whole else ""
 
 
 def runs_stop(options: argparse.Namespace) -> int:

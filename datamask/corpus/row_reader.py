@@ -1,4 +1,4 @@
-"""The one reader of rows, for opening, scratch and recipes: a batch as numbers and ids, and which rows are refused."""
+"""The one reader of rows, for opening and recipes: a batch as numbers and ids, and which rows are refused."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from datamask.corpus.readers import READERS, Wanted, by_ending, endings
 from datamask.corpus.readers.shard import Shard, counted_batches, open_shard
 from datamask.corpus.readers.text import PACKED
 from datamask.corpus.remote_listing import file_stamps, remote_files
-from datamask.corpus.threads import Result, Tally, one_blas_thread, thread_count
+from datamask.corpus.threads import Tally, thread_count
 from datamask.errors import InputError
 from datamask.files import user_path
 from datamask.parquet import BATCH_BYTES, BATCH_ROWS
@@ -242,15 +242,6 @@ def of_one_format(files: Sequence[str], name: str, note: Callable[[str], None]) 
 def threads_for(paths: Iterable[str], tasks: int) -> int | None:
     """How many threads read these files: more where some wait for a store; None: as many as there are cores."""
     return max(thread_count(tasks), min(REMOTE_THREADS, tasks)) if any(map(is_address, paths)) else None
-
-
-def in_shard_threads(shards: Sequence[Shard], task: Callable[[int], Result], tally: Tally) -> list[Result]:
-    """Call a task for the number of every shard, in as many threads as their stores allow, each with one of BLAS.
-
-    Args, Returns, Raises: as `datamask.corpus.threads.in_threads`.
-    """
-    with one_blas_thread():
-        return tally.in_threads(task, len(shards), threads_for((shard.path for shard in shards), len(shards)))
 
 
 def open_source(

@@ -6,8 +6,7 @@ budget of W the subsets are those that fill it, and W takes the place of S. Chan
 `ANCHOR_VERSION`; runs of two versions then have other ends, and are compared only where their ends are equal.
 
 Pair-wise similarity of S rows has a dual in d unknowns, which mostly proves its subset the best to a millionth. Under a
-budget it has none yet, nor has the DiSF with fixed scale: there, and for few rows, Frank-Wolfe and swaps search. Runs
-over scratch take the end of the DiSF with fixed scale from here too, where memory holds all rows (`runs.whole`).
+budget it has none yet, nor has the DiSF with fixed scale: there, and for few rows, Frank-Wolfe and swaps search.
 
 Every selection stands on these numbers, so a kept anchor is not believed: its random end is computed once more, its
 best end is the value of the subset that is kept with it, and ``proved`` is proved again by the bound at the y of the
@@ -164,7 +163,7 @@ def _random_end(problem: Problem, poll: Poll) -> float:
     function, generator = problem.joint.terms[0].function, torch.Generator().manual_seed(0)
     draws = random_draws(len(problem.ties))
     if function.drawn:
-        # by hashes of the ids, as over all rows of a corpus beyond memory
+        # by hashes of the ids: the same ones in any order of the rows
         hashes = problem.ties.cpu().numpy().view(np.uint64) ^ SIGN
         device = problem.ties.device
         nothing = torch.zeros(len(problem.eligible), device=device)

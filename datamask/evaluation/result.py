@@ -2,8 +2,8 @@
 
 `RunResult.to_dict` is the one encoder and `RunResult.from_dict` the one decoder of what status.json stores under
 ``summary`` and the command line prints with ``--json``. To report a new number, add its field here, fill it where it is
-measured (`datamask.evaluation.selection` in memory, `datamask.runs.whole` over all rows of a corpus beyond memory, or
-`RunResult.of_run` for what a run alone knows), and read it as an attribute. The checks of stored records follow.
+measured (`datamask.evaluation.selection`, or `RunResult.of_run` for what a run alone knows), and read it as an
+attribute. The checks of stored records follow.
 """
 
 from __future__ import annotations
@@ -91,17 +91,6 @@ class RunEffort:
 
 
 @dataclass(frozen=True)
-class WholeCounts:
-    """How a selection from all rows of a corpus beyond memory was made; all None of a run in memory.
-
-    Attributes:
-        passes: over the scratch, of a selection by passes.
-    """
-
-    passes: int | None = stored(COUNT)
-
-
-@dataclass(frozen=True)
 class RunResult:
     """Everything that is reported about one selection.
 
@@ -126,7 +115,6 @@ class RunResult:
         effort: steps, time and memory.
         graph: what is known about the neighbor graph; None: none was needed.
         unknown_ids: ids of an imported list that the corpus does not have.
-        whole: of a run over all rows of a corpus beyond memory.
 
     Example:
         >>> RunResult.from_dict({"n": 600, "selected": 60, "gap": 0.01, "upper_bound": 0.7}).certificate.gap
@@ -151,7 +139,6 @@ class RunResult:
     effort: RunEffort = grouped(RunEffort)
     graph: GraphFacts | None = stored((GraphFacts.SCHEMA, NONE), "neighbors", GraphFacts.from_dict)
     unknown_ids: int | None = stored(COUNT)
-    whole: WholeCounts = grouped(WholeCounts)
 
     def of_run(
         self,

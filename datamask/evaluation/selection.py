@@ -219,31 +219,34 @@ class Selection:
         words = ["datamask", "open", *(source.inputs if source else ()), "--runs", str(self.run.parent)]
         return f"no dashboard of {self.run.parent} is up; `{shlex.join(words)}` starts one"
 
-    def rows_table(self) -> pa.Table:
-        """Return all N rows in input order, with the columns of rows.parquet."""
-        corpus, n = self.corpus, len(self.corpus)
-        if self.logits is None:
-            logit = pa.nulls(n, pa.float32())
-        else:
-            logit = pa.array(self.logits, mask=~np.isfinite(self.logits))
+    def rows_table(self, rows: np.ndarray | None = None) -> pa.Table:
+        """Return all N rows in input order, or those at `rows` in their order, with the columns of rows.parquet."""
+        corpus, at = self.corpus, slice(None) if rows is None else rows
+        ids = corpus.ids if rows is None else corpus.ids.take(pa.array(rows))
+        weights, lengths = self.weights, None if self.weights is None else corpus.lengths
+
+        def numbers(values: np.ndarray | None, kind: pa.DataType) -> pa.Array:
+            if values is None:
+                return pa.nulls(len(ids), kind)
+            return pa.array(values[at], kind, mask=~np.isfinite(values[at]) if kind == pa.float32() else None)
+
         files = pa.array(list(corpus.provenance.files), pa.string())
         columns = {
-            "source_file": pa.DictionaryArray.from_arrays(pa.array(corpus.source_file), files),
-            "source_row": pa.array(corpus.source_row),
-            "selected": pa.array(self.mask),
-            "eligible": pa.array(self.eligible),
-            "given": pa.array(self.given),
-            "logit": logit,
-            "score": pa.array(self.score),
-            "quality": pa.array(corpus.quality),
-            "marginal_quality": pa.array(self.marginal_quality),
-            "marginal_diversity": pa.array(self.marginal_diversity),
-            "settled": self._settled_column(),
+            "source_file": pa.DictionaryArray.from_arrays(pa.array(corpus.source_file[at]), files),
+            "source_row": pa.array(corpus.source_row[at]),
+            "selected": pa.array(self.mask[at]),
+            "eligible": pa.array(self.eligible[at]),
+            "given": pa.array(self.given[at]),
+            "logit": numbers(self.logits, pa.float32()),
+            "score": pa.array(self.score[at]),
+            "quality": pa.array(corpus.quality[at]),
+            "marginal_quality": pa.array(self.marginal_quality[at]),
+            "marginal_diversity": pa.array(self.marginal_diversity[at]),
+            "settled": self._settled_column(at),
+            "weight": numbers(weights, pa.float64()),
+            "tokens": numbers(lengths, pa.float64()),
         }
-        weights, lengths = self.weights, None if self.weights is None else corpus.lengths
-        for name, values in (("weight", weights), ("tokens", lengths)):
-            columns[name] = pa.nulls(n, pa.float64()) if values is None else pa.array(values, pa.float64())
-        return _beside(corpus, corpus.ids, columns)
+        return _beside(corpus, ids, columns)
 
     def repeats(self, samples: int | None = None, tokens: float | None = None, seed: int = 0) -> np.ndarray:
         """Return how often to repeat each row in training. The mean of a count over the seeds follows its weight.
@@ -265,15 +268,16 @@ class Selection:
         order = row_hash(self.corpus.ids, seed)
         return repeats(self.weights, order, seed, samples=samples, tokens=tokens, lengths=self.corpus.lengths)
 
-    def _settled_column(self) -> pa.Array:
+    def _settled_column(self, at: slice | np.ndarray) -> pa.Array:
         """True: in every selection with at least this value; false: in none; null: open, or not eligible."""
         if self.settled is None:
-            return pa.nulls(len(self.corpus), pa.bool_())
-        return pa.array(self.settled.inside, mask=~(self.settled.inside | self.settled.outside))
+            return pa.nulls(len(self.mask[at]), pa.bool_())
+        inside, outside = self.settled.inside[at], self.settled.outside[at]
+        return pa.array(inside, mask=~(inside | outside))
 
     def table(self) -> pa.Table:
         """The selected rows by rank: the columns of OUT.parquet."""
-        selected_rows = self.rows_table().take(pa.array(self.rows))
+        selected_rows = self.rows_table(self.rows)
         columns = {
             "rank": pa.array(np.arange(1, len(self.rows) + 1)),
             **{

@@ -238,23 +238,25 @@ def _swapped(
     schedule, total, told = PointSchedule(), 0, 0
     while not search.finished:
         poll()
-        before = lists.by_row(inside).copy()
+        before = None if trace is no_trace else lists.by_row(inside).copy()
         log = search.advance()
+        total += len(log)
+        if before is None:
+            continue
         if lists.order is not None:
             log = np.where(log >= 0, lists.order[log], log)
-        # several points of one call: small corpora are done within it; annealing, which tells none, swaps often
-        last = 0
-        for count in marks(len(log)) if trace is not no_trace else ():
+        # several points of one call: small corpora are done within it
+        last, earlier = 0, total - len(log)
+        for count in marks(len(log)):
             for coming, leaving in log[last:count]:
                 before[coming] = True
                 if leaving >= 0:
                     before[leaving] = False
             last = count
-            if schedule.due(total + count):
+            if schedule.due(earlier + count):
                 mask = torch.from_numpy(before.copy()).to(problem.joint.device)
-                trace(TracePoint({"swaps": total + count}, mask))
-                told = total + count
-        total += len(log)
+                trace(TracePoint({"swaps": earlier + count}, mask))
+                told = earlier + count
     swapped = torch.from_numpy(lists.by_row(inside)).to(problem.joint.device)
     if total > told:
         trace(TracePoint({"swaps": total}, swapped))

@@ -67,7 +67,7 @@ def top(scores: Tensor, size: int, ties: Tensor) -> Tensor:
         bool ``(n,)`` with exactly `size` members.
     """
     scores = torch.where(scores.isnan(), -torch.inf, scores)
-    threshold = scores.topk(size, sorted=True).values[-1]
+    threshold = scores.topk(size, sorted=False).values.min()
     mask = scores > threshold
     level = (scores == threshold).nonzero().squeeze(1)
     missing = size - int(mask.sum())

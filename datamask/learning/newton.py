@@ -18,11 +18,13 @@ D has kinks, so the steps are taken on a smoothed one: the top S become ``p = si
 sum p = S, and mu falls while the steps succeed. The Hessian is the covariance of the rows near the threshold, some
 hundreds; no matrix is formed, since some ten products with these rows solve a step at any width. Frank-Wolfe mixes one
 vertex a step and slows down at about 1e-4 of the scale; here 10 to 20 steps reach 1e-5, and fewer from the solution of
-a nearby lambda. At the end all but some hundred rows have a weight of 0 or 1, and those few are rounded with care.
+a nearby lambda. Of many rows a uniform sample is solved first, for a start as good as that. At the end all but some
+hundred rows have a weight of 0 or 1, and those few are rounded with care.
 """
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -41,6 +43,9 @@ TOLERANCE = 1e-5
 
 FIRST_MU, WARM_MU, LAST_MU, MU_FALL = 0.1, 0.01, 1e-6, 4.0
 """The smoothing in standard deviations of g: at a cold start, at a warm one, at the end, and its fall per step."""
+
+PILOT_ROWS, MANY_ROWS = 50_000, 200_000
+"""Rows of the sample with which the search of many rows begins. Its y is off by about as much as a nearby lambda's."""
 
 IDLE_STEPS, PROGRESS = 12, 0.95
 """After so many steps of which none left less than this share of the lowest gap, what is left is rounding."""
@@ -74,13 +79,14 @@ class DualPoint:
     Attributes:
         y: float64 ``(d,)``, stands for the sum of the members.
         products: float64 ``(m,)``, x_i . y over the eligible rows, kept from step to step.
-        weights: float64 ``(m,)``, p. mu: smoothing. tau: threshold.
+        weights: float64 ``(m,)``, p. total: float64 ``(d,)``, sum of p_i x_i. mu: smoothing. tau: threshold.
         bound: D(y), on the scale of the objective. gap: D(y) - F(p).
     """
 
     y: Tensor
     products: Tensor
     weights: Tensor
+    total: Tensor
     mu: float
     tau: float
     bound: float
@@ -99,7 +105,7 @@ class DualSolution:
 
 
 class PairwiseDual:
-    """The dual of one problem; see the module for the notation. Sizes: m eligible rows, d dimensions."""
+    """The dual of one problem; see the module for the notation. Sizes: m eligible rows, S (`size`), d dimensions."""
 
     def __init__(self, problem: Problem, rows: Tensor | None = None) -> None:
         """Args: rows: x over the eligible rows, float32 ``(m, d)``, from the dual of the same rows at another lambda;
@@ -107,7 +113,7 @@ class PairwiseDual:
         joint, size = problem.joint, problem.size
         term = next(iter(joint.counting), None)
         whole = problem.unreduced
-        self.problem = problem
+        self.problem, self.size = problem, size
         slope = 0.0 if term is None else (1 - joint.lamb) * term.weight * term.scale.slope
         self.kappa = slope / (size * (size - 1))
         if rows is None and term is not None:
@@ -195,14 +201,24 @@ class PairwiseDual:
     def begin(self, start: Tensor | None = None, poll: Poll = no_poll) -> DualPoint:
         """The first point: from a neighbour's y, or from that of equal weights."""
         poll()
+        if start is None and len(self.b) >= MANY_ROWS:
+            start = self._pilot(poll)
         if start is None or len(start) != self.x.shape[1]:
-            share = self.problem.size / len(self.b)
+            share = self.size / len(self.b)
             y, width = weighted_sum(self.x, self.lengths, torch.full_like(self.b, share), poll), FIRST_MU
         else:
             y, width = start, WARM_MU
         along = products(self.x, self.lengths, y, poll)
         g = self.scores(along)
-        return self._weighed(y, along, width * _spread(g), float(g.topk(self.problem.size).values[-1]), poll)
+        return self._weighed(y, along, width * _spread(g), float(g.topk(self.size, sorted=False).values.min()), poll)
+
+    def _pilot(self, poll: Poll) -> Tensor:
+        """The y of the same problem on a uniform sample of the rows, scaled so that its dual is about that of all."""
+        rows = self.problem.ties[self.problem.eligible].topk(PILOT_ROWS, largest=False, sorted=False).indices
+        share, pilot = PILOT_ROWS / len(self.b), copy.copy(self)
+        pilot.x, pilot.lengths, pilot.b = self.x[rows], self.lengths[rows], self.b[rows] / share
+        pilot.kappa, pilot.size = self.kappa / share**2, max(1, round(self.size * share))
+        return pilot._search(None, TOLERANCE, poll)[0].y / share
 
     def at(self, y: Tensor, mu: float, tau: float, poll: Poll = no_poll) -> DualPoint:
         """The point that a checkpoint stands for."""
@@ -211,7 +227,7 @@ class PairwiseDual:
     def advance(self, point: DualPoint, poll: Poll = no_poll) -> DualPoint:
         """One damped Newton step on the smoothed dual; after a whole one, mu falls."""
         g = self.scores(point.products)
-        residual = weighted_sum(self.x, self.lengths, point.weights, poll) - point.y
+        residual = point.total - point.y
         step = self._newton_step(point.weights, residual, point.mu / (2 * self.kappa), poll)
         along = products(self.x, self.lengths, step, poll)
         value = self._smoothed(point.y, g, point.mu, point.tau)
@@ -283,14 +299,14 @@ class PairwiseDual:
             along: float64 ``(m,)``, x_i . y where it is known; None: it is computed.
         """
         if self.modular:
-            return self.constant + float(self.b.topk(self.problem.size).values.sum())
+            return self.constant + float(self.b.topk(self.size, sorted=False).values.sum())
         if along is None:
             along = products(self.x, self.lengths, y, poll)
         g, square = self.scores(along), float(y @ y)
         if rounding:
             # a row moves across its own direction only, so y's part in that direction does not count
             g += 2 * self.kappa * rounding * (square - along.square()).clamp_min(0.0).sqrt()
-        return self.constant + self.kappa * square + float(g.topk(self.problem.size).values.sum())
+        return self.constant + self.kappa * square + float(g.topk(self.size, sorted=False).values.sum())
 
     def scores(self, along: Tensor) -> Tensor:
         """g, float64 ``(m,)``: what each row is worth where x_i . y are these."""
@@ -304,18 +320,18 @@ class PairwiseDual:
         weights = torch.sigmoid((g - tau) / mu)
         s = weighted_sum(self.x, self.lengths, weights, poll)
         bound = self.upper_bound(y, poll, rounding=0.0, along=along)
-        excess = float(weights.sum()) - self.problem.size  # each row too many is worth tau
+        excess = float(weights.sum()) - self.size  # each row too many is worth tau
         gap = bound - self.constant - float(self.b @ weights) + tau * excess + self.kappa * float(s @ s)
-        return DualPoint(y, along, weights, mu, tau, bound, gap)
+        return DualPoint(y, along, weights, s, mu, tau, bound, gap)
 
     def _smoothed(self, y: Tensor, g: Tensor, mu: float, tau: float) -> float:
         over = torch.nn.functional.softplus((g - tau) / mu)
-        return self.kappa * float(y @ y) + mu * float(over.sum()) + tau * self.problem.size
+        return self.kappa * float(y @ y) + mu * float(over.sum()) + tau * self.size
 
     def _threshold(self, g: Tensor, mu: float, tau: float) -> float:
         """tau with ``sum sigmoid((g - tau) / mu) = S``: Newton's steps, kept between what is known to be too low and
         too high."""
-        size, low, high = self.problem.size, float(g.min()) - 50 * mu, float(g.max()) + 50 * mu
+        size, low, high = self.size, float(g.min()) - 50 * mu, float(g.max()) + 50 * mu
         tau = min(max(tau, low), high)
         for _ in range(80):
             p = torch.sigmoid((g - tau) / mu)
@@ -357,7 +373,7 @@ class PairwiseDual:
         """About S rows, bool ``(m,)``, each with its weight as the chance, evenly along the order that cuts ties."""
         order = self.problem.ties[self.problem.eligible].argsort()
         passed = weights[order].clamp(0.0, 1.0).cumsum(0)
-        turns = (passed * (self.problem.size / passed[-1]) + 0.5).floor()
+        turns = (passed * (self.size / passed[-1]) + 0.5).floor()
         drawn = torch.zeros(len(weights), dtype=torch.bool, device=weights.device)
         drawn[order] = turns.diff(prepend=turns.new_zeros(1)) > 0
         return drawn

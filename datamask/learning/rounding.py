@@ -6,7 +6,6 @@ left do is a question of whole rows: a member and a row outside are swapped whil
     sum of w_i over the members - sum over the parts of c |sum of phi(z_i) over the members|^2
 
 the best swap first. phi(z) is z itself (pair-wise similarity), or z z' without its diagonal (DiSF with fixed scale).
-Without torch, so that passes over all rows may use it.
 """
 
 from __future__ import annotations

@@ -18,7 +18,6 @@ was drawn from, and for shards that did not exist then.
 | `apply` | whole shards judged: ids, masks, filtered shards; resumable by shard |
 | `weights` | what a term's unit is worth in the joint value |
 | `share_cut` | the threshold that keeps a share of the rows of shards |
-| `passes` | one pass over all rows: the members of a thousand thresholds |
 | `stepping` | from the means of such a pass to the rule of the next |
 | `sql` | the pair-wise rule for DuckDB |
 

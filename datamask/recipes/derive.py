@@ -167,8 +167,7 @@ def _rule(learned: LearningSelection, weights: Weights, mask: np.ndarray, shares
 def _notes(learned: LearningSelection, facts: dict[str, Any]) -> tuple[str, ...]:
     """What to know before the recipe is applied."""
     config, notes = learned.config, []
-    # of a run over all rows, the rule is fitted again to all of them
-    if "rows_of" not in facts and facts["otherwise"] > POOR_FIT * max(facts["selected"], 1):
+    if facts["otherwise"] > POOR_FIT * max(facts["selected"], 1):
         dim, names = learned.corpus.dim, dict(config.terms)
         kept = facts["components"] or dim
         unknowns = (dim if "pairwise" in names else 0) + (kept * (kept - 1) // 2 if "disf_fixed" in names else 0)

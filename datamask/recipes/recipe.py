@@ -42,8 +42,7 @@ RUN = "[A-Za-z0-9._-]{1,255}"
 
 
 RULE_WEIGHTS = ("quality_weight", "crowding_weight", "moment_weight", "length_weight")
-RULE_ARRAYS = ("direction", "moment", "mean", "inverse_sd", "axes")
-"""The parts of a rule."""
+"""The numbers of a rule."""
 
 
 @dataclass(frozen=True)
@@ -80,15 +79,9 @@ class ScoreRule:
         y: np.ndarray = (units - self.mean) * self.inverse_sd
         return y
 
-    def parts(self) -> tuple[dict[str, float], dict[str, np.ndarray]]:
-        """The weights, and the arrays that there are, by name."""
-        arrays = {name: array for name in RULE_ARRAYS if (array := getattr(self, name)) is not None}
-        return {name: getattr(self, name) for name in RULE_WEIGHTS}, arrays
-
     def to_dict(self) -> dict[str, Any]:
-        weights, arrays = self.parts()
-        names = dict.fromkeys(field.name for field in fields(self))
-        return names | weights | {name: array.tolist() for name, array in arrays.items()}
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in values.items()}
 
     @classmethod
     def read(cls, fields: Fields, dim: int) -> ScoreRule:
@@ -181,7 +174,7 @@ class Recipe:
         always, never: ids that are kept, or left out, whatever their score (pins; bans, and what one has already).
         learned: where it was learned and how well it fits there: ``run``, ``fingerprint``, ``rows``, ``share_kept``,
             ``otherwise`` and more.
-        all_rows: what was measured on all rows: ``rows``, ``kept``, ``share_kept`` and more; may be empty.
+        all_rows: where its threshold was set anew, the ``rows``, ``kept`` and ``share_kept`` there; may be empty.
         notes: sentences that whoever applies it should read.
     """
 

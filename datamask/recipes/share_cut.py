@@ -7,7 +7,10 @@ or only rows of one score are left in the bin: these are kept or left out togeth
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +18,6 @@ from datamask.corpus.threads import Tally, one_blas_thread
 from datamask.errors import InputError, OptionError
 from datamask.polling import Poll
 from datamask.recipes.batches import Judge, Judged, shard_batches
-from datamask.recipes.passes import InOrder, tails
 from datamask.recipes.recipe import Recipe
 from datamask.work.context import UNWATCHED, Work
 
@@ -27,6 +29,10 @@ TOLERANCE = 1e-4
 PILOT_ROWS, PILOT_SHARDS, PILOT_ERROR = 4096, 16, 0.1
 """The first rows of evenly spaced shards, so many together, say where thresholds are tried: at the share that they put
 there, give or take the error."""
+
+
+AHEAD = 4
+"""Tasks that may wait, summed up, for one before them."""
 
 
 @dataclass
@@ -92,7 +98,7 @@ def cut_at_share(judge: Judge, share: float, work: Work = UNWATCHED) -> Recipe:
     while True:
         histogram = _counted(judge, edges, work.part(done, (1.0 + done) / 2))
         done = (1.0 + done) / 2
-        goal, above = share * histogram.total, tails(histogram.amounts)
+        goal, above = share * histogram.total, _tails(histogram.amounts)
         best = int(np.abs(np.where(above > 0, above, np.inf) - goal).argmin())
         place = int(np.count_nonzero(above >= goal))  # the bin that holds the goal
         low = edges[place - 1] if place else histogram.low
@@ -105,7 +111,7 @@ def cut_at_share(judge: Judge, share: float, work: Work = UNWATCHED) -> Recipe:
         edges = finer
     facts = {
         "rows": histogram.rows,
-        "kept": int(tails(histogram.counts)[best]),
+        "kept": int(_tails(histogram.counts)[best]),
         "share_kept": float(above[best] / histogram.total),
     }
     return replace(recipe, share=share, thresholds=replace(recipe.thresholds, tau=float(edges[best])), all_rows=facts)
@@ -164,7 +170,7 @@ def _counted(judge: Judge, edges: np.ndarray, work: Work) -> Histogram:
     total = Histogram(edges)
     tally = Tally(work, judge.source.rows, lambda rows: f"Scored {rows:,} of {judge.source.rows:,} rows")
     # in the order of the shards, so that the sums of tokens are the same to the last bit
-    joined = InOrder(total.join, tally.poll)
+    joined = _InOrder(total.join, tally.poll)
 
     def task(place: int) -> None:
         part = Histogram(edges)
@@ -186,6 +192,38 @@ def _counted(judge: Judge, edges: np.ndarray, work: Work) -> Histogram:
             "apply it without --select_ratio"
         )
     return total
+
+
+class _InOrder:
+    """Takes in what tasks have summed up in the order of their numbers, so that sums are the same to the last bit,
+    whatever the threads do. Tasks begin in their order; one waits for those before it where `AHEAD` do already."""
+
+    def __init__(self, take: Callable[[Any], None], poll: Poll) -> None:
+        """Args: take: is called by one thread at a time. poll: raises what ends the waiting."""
+        self._take, self._poll = take, poll
+        self._changed, self._waiting, self._next = threading.Condition(), dict[int, Any](), 0
+
+    def put(self, task: int, summed: Any) -> None:
+        """Hand over what a task has; it is taken in once all before it are.
+
+        Raises:
+            Stopped: its turn will not come, since the pass is being stopped; from `poll`.
+        """
+        with self._changed:
+            while task > self._next + AHEAD:
+                self._poll()
+                self._changed.wait(0.05)
+            self._waiting[task] = summed
+            while self._next in self._waiting:
+                self._take(self._waiting.pop(self._next))
+                self._next += 1
+            self._changed.notify_all()
+
+
+def _tails(of_bins: np.ndarray) -> np.ndarray:
+    """The sum above every edge, ``(B,)``, of numbers ``(B + 1,)`` below, between and above the edges."""
+    tails: np.ndarray = of_bins[::-1].cumsum()[::-1][1:]
+    return tails
 
 
 def _dim(judge: Judge) -> int:

@@ -11,8 +11,8 @@ from datamask.recipes.learned import LearningSelection, corpus_scores, shares_of
 from datamask.recipes.recipe import Recipe, ScoreRule
 from datamask.recipes.thresholds import thresholds_of
 
-SHARPENINGS = 6
-"""Newton steps that are tried."""
+SHARPENINGS, GOOD = 6, 1e-4
+"""Newton steps that are tried, until at most this share of the selection is on the wrong side."""
 
 BAND_SHARE, BAND_ROWS = 0.01, 20_000
 """Rows nearest to the threshold that give the curvature there: this share, 200 at least, and so many at most."""
@@ -40,6 +40,8 @@ def sharpened(
         wrong = int((inside != learned.selected[free]).sum())
         if wrong < fewest:
             fewest, best = wrong, rule
+        if wrong <= GOOD * learned.selected.sum():
+            break
         off = np.abs(scores - needed)[free]
         count = min(len(free), max(200, int(BAND_SHARE * len(free))))
         width = float(np.partition(off, count - 1)[count - 1])

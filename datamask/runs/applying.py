@@ -1,4 +1,4 @@
-"""A run on a sample carried over to all rows of its corpus: the same question, solved out of core, and its outcome.
+"""A run on a sample carried over to all rows of its corpus: the same question, on mapped arrays, and its outcome.
 
 What is asked is asked as `select --all` asks it; a process of its own does it (`datamask.runs.detached`).
 """
@@ -18,11 +18,10 @@ from datamask import catalogue
 from datamask.config import RunConfig, SelectionConfig
 from datamask.config.selection import PROBLEM, RULES
 from datamask.corpus.corpus import Provenance
+from datamask.corpus.opening import open_sources
 from datamask.corpus.readers.shard import Shard
+from datamask.corpus.shards import Source
 from datamask.errors import OptionError, StoreError
-from datamask.out_of_core.probe import untransformed
-from datamask.out_of_core.solvers import solver_for
-from datamask.out_of_core.whole_corpus import WholeCorpus
 from datamask.polling import Poll
 from datamask.quotas import NO_VALUE
 from datamask.recipes.batches import shard_batches
@@ -38,9 +37,6 @@ from datamask.work.context import UNWATCHED, Work
 ASKED = ("lamb", *(name for name in PROBLEM if name != "neighbors"), *RULES, "seed")
 """Settings that say what is asked of all rows too; what the command line refuses of these is refused here."""
 
-WAY_OUT = "`datamask select --all` does it, or export a recipe of this run and apply it to all shards"
-"""For what a page draws nothing of."""
-
 NOTHING = NO_VALUE
 """The group of rows without a value."""
 
@@ -55,15 +51,15 @@ class Group:
 
 
 def over_all_rows(config: RunConfig, root: Path) -> RunConfig:
-    """The settings of a run on all rows that asks what a run on a sample of them asked.
+    """The settings of a run on all rows that asks what a run on a sample of them asked, which *Solve* then solves.
 
     The sample stays the same, so that both runs are on one corpus wherever runs are listed.
 
     Args:
-        root: the folder of the runs, beside which the scratch is to lie.
+        root: the folder of the runs, in which the mapped files are to lie.
 
     Raises:
-        OptionError: what the run asks for is not solved over all rows; the sentence names a way out.
+        OptionError: the run asked for rows by a rule of its own.
     """
     selection, entry = config.selection, catalogue.estimator(config.selection.estimator)
     if not entry.learns:
@@ -75,8 +71,6 @@ def over_all_rows(config: RunConfig, root: Path) -> RunConfig:
     kept.pop("budget" if kept["budget"] is None else "select_ratio")
     options = {name: value for name, value in kept.items() if value not in (None, ())}
     asked = SelectionConfig.from_options(**options, scratch_dir=str(root / SCRATCH))
-    if solver_for(asked, config.corpus) is None:
-        raise OptionError(f"this page does not carry what this run asked over to all rows; {WAY_OUT}")
     name = f"{config.name}, all rows" if config.name else ""
     return rooted(RunConfig(config.corpus, asked, name))
 
@@ -86,7 +80,7 @@ def method_sentence(config: RunConfig, run: RunConfig) -> str:
     way, of_sample = (catalogue.estimator(either.selection.estimator) for either in (config, run))
     if way == of_sample:
         return f"Method: {way.label}, as on the sample."
-    return f"Method: {way.label}, in the place of {of_sample.label}, which does not go over rows beyond memory."
+    return f"Method: {way.label}, in the place of {of_sample.label}, which takes many times as long on all rows."
 
 
 def begin(config: RunConfig, store: RunStore) -> Run:
@@ -122,7 +116,7 @@ def newest(runs: Iterable[Run], config: RunConfig, source: Provenance, fingerpri
 
 
 def _what(selection: SelectionConfig) -> SelectionConfig:
-    """What is asked, wherever the work lies meanwhile; only that it is done out of core counts."""
+    """What is asked, wherever the files lie meanwhile; only that there are some counts."""
     return selection if selection.scratch_dir is None else replace(selection, scratch_dir="/")
 
 
@@ -141,13 +135,13 @@ def groups_of(
         Stopped: from `work`.
     """
     kept, unused = _places(run.selection()), _places(run.left_out())
-    whole = WholeCorpus.open(untransformed(run.config.corpus), poll=work.poll)
-    _check_shards(run, whole)
+    source = open_sources(run.config.corpus, Work(work.poll))["input"]
+    _check_shards(run, source)
     check_rewritten(run, work.poll)
     counts: dict[str, list[int]] = {}
-    total = max(1, whole.source.rows)
+    total = max(1, source.rows)
     done = 0
-    for shard in whole.source.shards:
+    for shard in source.shards:
         for first, values in _values(shard, column, work.poll):
             _count(counts, values, 0, 1)
             for places, place, sign in ((unused, 0, -1), (kept, 1, 1)):
@@ -160,16 +154,16 @@ def groups_of(
     return sorted(groups, key=lambda group: (-group.rows, group.name))
 
 
-def _check_shards(run: Run, whole: WholeCorpus) -> None:
+def _check_shards(run: Run, source: Source) -> None:
     """Refuse other files, or more or fewer rows, than the run saw."""
     facts = run.facts()
-    seen, now = facts.get("files", []), [str(shard.path) for shard in whole.source.shards]
+    seen, now = facts.get("files", []), [str(shard.path) for shard in source.shards]
     if different := set(seen) ^ set(now):
         path = min(different)
         raise changed(path_of(path), "it is gone" if path in seen else "it was not there then")
     rows = facts.get("total_rows")
-    if rows is not None and rows != whole.source.rows:
-        raise changed(path_of(now[0]), f"it and its neighbors have {whole.source.rows:,} rows, and had {rows:,}")
+    if rows is not None and rows != source.rows:
+        raise changed(path_of(now[0]), f"it and its neighbors have {source.rows:,} rows, and had {rows:,}")
 
 
 def _count(counts: dict[str, list[int]], values: pa.Array, place: int, sign: int) -> None:

@@ -90,7 +90,7 @@ def shards_of(run: Run) -> list[ShardRows]:
 
 
 def _with_left_out(run: Run, shards: list[ShardRows]) -> list[ShardRows]:
-    """The shards of a run on all rows of a corpus beyond memory, each with the rows of it that could not be used."""
+    """The shards of a run on mapped arrays, each with the rows of it that could not be used."""
     table = run.left_out()
     if table is None:
         return [replace(shard, left_out=np.zeros(0, np.int64)) for shard in shards]

@@ -14,7 +14,6 @@ from datamask.corpus.opening import read_corpus
 from datamask.corpus.remote_listing import file_stamps
 from datamask.corpus.threads import in_threads
 from datamask.errors import InputError
-from datamask.parquet import without_views
 from datamask.polling import Poll, no_poll, poll_of
 from datamask.runs.contents import UNSETTLED, Digest, ShardRows, selected_rows
 from datamask.storage.address import path_of
@@ -64,42 +63,6 @@ def _digest(rows: pa.Table) -> str:
     digest = Digest()
     digest.add(rows)
     return digest.text()
-
-
-def with_rows(digest: Digest | None, path: str, batch: pa.RecordBatch, places: pa.Array) -> Digest | None:
-    """The digest with some rows of a batch added; None where there is no telling what a column holds.
-
-    Args:
-        path: of the file, for the log. places: int64, of the rows in the batch.
-    """
-    if digest is None:
-        return None
-    try:
-        digest.add(without_views(pa.Table.from_batches([batch])).take(places))
-    except pa.ArrowException as error:  # a type that pyarrow reads and cannot take rows of
-        log.warning("what the selected rows of %s hold cannot be noted: %s", path, error)
-        return None
-    return digest
-
-
-def settled(by_path: dict[str, str | None], opened: Stamps, poll: Poll = no_poll) -> dict[str, str | None]:
-    """Digests of files whose selected rows were found to be what was read of them, as far as the selection looks.
-
-    Args:
-        by_path: digest of what a file's selected rows held then. opened: stamps from before they were opened.
-
-    Returns:
-        The same; `UNSETTLED` where the file was written anew, so that what else it holds may have been something else.
-
-    Raises:
-        RemoteError: a store does not answer. Stopped: from `poll`.
-    """
-    now = stamps(by_path, poll)
-    noted: dict[str, str | None] = {}
-    for path, digest in by_path.items():
-        before = opened.get(path, now[path])
-        noted[path] = digest if now[path] == before or _only_touched(before, now[path]) else UNSETTLED
-    return noted
 
 
 def digests(

@@ -14,13 +14,10 @@ import torch
 from datamask.errors import RunStateError, Stopped
 from datamask.evaluation.pool import Pool
 from datamask.evaluation.result import RunResult
-from datamask.out_of_core.solvers import BY_PASSES, solver_for
-from datamask.polling import Poll
-from datamask.runs import stages, whole, whole_mapped
+from datamask.runs import stages
 from datamask.runs.callbacks import Callbacks
 from datamask.runs.execution import Execution
 from datamask.runs.store import Run
-from datamask.runs.whole_writing import write_all_rows
 from datamask.work.context import UNWATCHED, Work
 
 DEFAULT_THREADS = torch.get_num_threads()
@@ -28,38 +25,14 @@ DEFAULT_THREADS = torch.get_num_threads()
 
 Stage = Callable[[Execution], None]
 
-IN_MEMORY_STAGES: tuple[Stage, ...] = (
+STAGES: tuple[Stage, ...] = (
     stages.load_corpus,
     stages.pose_problem,
     stages.learn_selection,
     stages.measure_selection,
     stages.write_selection,
 )
-"""Stages of a run on a corpus in memory."""
-
-OUT_OF_CORE_STAGES: tuple[Stage, ...] = (
-    whole.prepare,
-    stages.load_corpus,
-    whole.plan_phases,
-    stages.pose_problem,
-    stages.learn_selection,
-    stages.measure_selection,
-    whole.select_all_rows,
-    write_all_rows,
-)
-"""Stages of a run over all rows of a corpus beyond memory; up to `measure_selection` they work on its sample."""
-
-MAPPED_STAGES: tuple[Stage, ...] = (
-    whole.prepare,
-    stages.load_corpus,
-    whole_mapped.plan_phases,
-    stages.pose_problem,
-    stages.learn_selection,
-    stages.measure_selection,
-    whole_mapped.select_all_rows,
-    whole_mapped.write_all_rows,
-)
-"""The same by the solver of memory, on mapped arrays."""
+"""Of every run, whether its arrays are in memory or in mapped files."""
 
 
 def execute(
@@ -89,19 +62,13 @@ def execute(
         try:
             with contextlib.ExitStack() as held:
                 execution = Execution(run, writer, work, callbacks or Callbacks(), held, pool)
-                for stage in _stages_of(run, work.poll):
+                for stage in STAGES:
                     execution.poll()  # here, not after the last one: a run that is done is not stopped
                     stage(execution)
         except Stopped:
-            writer.finish("stopped", ending=f"stopped on request{whole.kept_scratch(run)}")
+            writer.finish("stopped", ending="stopped on request")
             return None
     execution.pace.over()
     work.report(1.0, "done")
     execution.callbacks.take(execution.selection)
     return execution.selection.result
-
-
-def _stages_of(run: Run, poll: Poll) -> tuple[Stage, ...]:
-    if not whole.wants_all_rows(run, poll):
-        return IN_MEMORY_STAGES
-    return OUT_OF_CORE_STAGES if solver_for(run.config.selection, run.config.corpus) is BY_PASSES else MAPPED_STAGES

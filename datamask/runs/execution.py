@@ -13,15 +13,12 @@ from typing import Any
 from torch import Tensor
 
 from datamask.config import SelectionConfig
+from datamask.corpus.corpus import Corpus
 from datamask.evaluation.pool import Pool
 from datamask.evaluation.problems import PosedProblem
 from datamask.evaluation.result import RunEffort
 from datamask.evaluation.selection import Selection
 from datamask.learning.loop import Estimator, Learned
-from datamask.out_of_core.row_rules import RowRules
-from datamask.out_of_core.scratch import Scratch
-from datamask.out_of_core.solution import WholeSolution
-from datamask.out_of_core.whole_corpus import WholeCorpus
 from datamask.runs import phases, run_facts
 from datamask.runs.callbacks import Callbacks
 from datamask.runs.recording import Clock, Recorder
@@ -34,42 +31,12 @@ TOLD_SECONDS = 1.0
 """Between two tellings of the time left where nothing else is told."""
 
 
-@dataclass(frozen=True)
-class AllRows:
-    """All rows of a corpus beyond memory, and what is selected from them.
-
-    Attributes:
-        whole: the shards. scratch: their rows as the solver reads them.
-        size: rows that are selected. solution: which ones they are. rules: that they obey; None: there are none.
-    """
-
-    whole: WholeCorpus
-    scratch: Scratch
-    size: int
-    solution: WholeSolution
-    rules: RowRules | None = None
-
-
-@dataclass(frozen=True)
-class MappedRows:
-    """All rows of a corpus in mapped files, and what is selected from them.
-
-    Attributes:
-        pool, posed: the corpus and its problem. selection: from it. ending: of the search, in a sentence.
-    """
-
-    pool: Pool
-    posed: PosedProblem
-    selection: Selection
-    ending: str
-
-
 @dataclass
 class Execution:
     """One attempt at a run.
 
     Attributes:
-        run, writer: the run, and what writes it. config: its settings; of a run out of core, those of its sample.
+        run, writer: the run, and what writes it. config: its settings.
         work: whether to go on, and who is told how far it is.
         held: what is held until the attempt ends.
         shared: the run's corpus where it is open already; None: it is to be opened.
@@ -78,7 +45,7 @@ class Execution:
         alone: what each term alone would select, by its name: bool ``(n,)``.
         first: the step, from 0, at which learning began: a warm start enters later.
         selection: what is selected; with the result of the run once that is written.
-        all_rows, mapped: of a run on all rows, whose selection is the sample's: by passes, or in mapped files.
+        sample: of a run on mapped arrays the rows that pages draw (`datamask.runs.whole`); None: these draw all.
     """
 
     run: Run
@@ -98,8 +65,7 @@ class Execution:
     learned: Learned = field(init=False)
     recorder: Recorder = field(init=False)
     selection: Selection = field(init=False)
-    all_rows: AllRows = field(init=False)
-    mapped: MappedRows = field(init=False)
+    sample: Corpus | None = None
 
     def __post_init__(self) -> None:
         self.config: SelectionConfig = self.run.config.selection
@@ -147,13 +113,8 @@ class Execution:
                 self.pace.at(share)
         self.say(what)
 
-    def say_share(self, share: float, what: str) -> None:
-        """Tell how far the phase under way is."""
-        self.pace.at(share)
-        self.say(what)
-
     def update_whole(self, **facts: Any) -> None:
-        """Add to what a run out of core says of all rows."""
+        """Add to what a run on mapped arrays says of all rows."""
         self.writer.update_facts(whole={**(self.run.whole or {}), **facts})
 
     def effort(self, steps: int, warm_from: str | None) -> RunEffort:

@@ -78,7 +78,7 @@ WEIGHT_COLUMNS = ("weight", "repeat", "selected", "tokens", "source_file", "sour
 def no_weights(run: Run) -> str:
     """Why a finished run has no inclusion weights, in a sentence; "": it has."""
     if run.whole is not None:
-        return "A run on all rows of a corpus beyond memory has no repeat weights; a run on a sample (--rows) has them."
+        return "A run on mapped arrays keeps no repeat weights; a run in memory, of a sample (--rows) too, keeps them."
     if why := refusal(run.config.selection):
         return f"{why[0].upper()}{why[1:]}."
     result, name = run.status().result or NO_RESULT, run.facts().get("columns", {}).get("id")

@@ -39,7 +39,7 @@ KEPT_SECONDS = 86_400.0
 """How long a deleted run can be restored: a day."""
 
 SCRATCH = ".scratch"
-"""Folder beside the runs, for the scratch of those that name no other."""
+"""Folder beside the runs, for the mapped files of those that name no other."""
 
 SWEPT = (FOLDER, ".uploads", ".rules")
 """Folders beside the runs into which other parts of the program write."""
@@ -65,19 +65,8 @@ def new_run_id(config: RunConfig) -> str:
 
 
 def scratch_place(selection: SelectionConfig, root: Path) -> Path:
-    """The folder in which the scratch of a run is to lie: the one it names, else one beside the runs, below `root`."""
+    """The folder for the mapped files of a run: the one it names, else one beside the runs, in `root`."""
     return Path(selection.scratch_dir or root / SCRATCH).absolute()
-
-
-def scratch_of(config: RunConfig, run_id: str, root: Path) -> Path:
-    """Where the scratch of a run over all rows lies.
-
-    Args:
-        root: the folder of the runs.
-    """
-    from datamask.out_of_core.scratch import scratch_folder
-
-    return scratch_folder(run_id, scratch_place(config.selection, root))
 
 
 def create_folder(root: Path, run_id: str, config: RunConfig, output: str | None) -> Path:

@@ -1,7 +1,6 @@
 """What a selection takes before it runs: rows, columns, memory, disk and time, for `select --dry_run` and the pages.
 
-The numbers follow from rows, dimensions and settings. Where all rows are selected from by passes they follow from a
-probe of the first rows (`datamask.out_of_core.plan`). Both are meant to be right within a factor of two on an idle
+The numbers follow from rows, dimensions and settings, and are meant to be right within a factor of two on an idle
 machine. A token budget is taken to select an eighth of the rows or more: of fewer, facility makes longer neighbor
 lists.
 """
@@ -22,12 +21,9 @@ from datamask.corpus.threads import thread_count
 from datamask.errors import StoreError
 from datamask.files import existing_parent
 from datamask.memory import memory_bytes
-from datamask.out_of_core.plan import plan_run
-from datamask.out_of_core.solvers import BY_PASSES, MAPPED, solver_for
-from datamask.out_of_core.whole_corpus import sample_rows
 from datamask.polling import Poll, no_poll
 from datamask.runs.folders import scratch_place
-from datamask.runs.phases import GRAPH, LOADING_SECONDS, expected_seconds, sample_seconds
+from datamask.runs.phases import GRAPH, LOADING_SECONDS, expected_seconds
 
 LIBRARY_BYTES = 500_000_000
 """Memory of the process before it holds a row."""
@@ -54,7 +50,7 @@ class Forecast:
         rows: that it selects from. total_rows, dim: of the corpus.
         selected: S; None where a token budget leaves it open.
         columns: role -> name of the column, or names.
-        all_rows: whether it works out of core, or on mapped arrays.
+        all_rows: whether it works on mapped arrays.
         memory_bytes: of the process at its peak. disk_bytes: that it needs at most. minutes: on this machine.
     """
 
@@ -78,7 +74,7 @@ class Forecast:
         lacks = memory_bytes() < self.memory_bytes
         return (
             f"{count} {kept}of {self.rows:,} rows{sample} of {self.dim:,} dimensions"
-            f"{', out of core' if self.all_rows else ''}. Columns: {columns}. Takes about "
+            f"{', in mapped files' if self.all_rows else ''}. Columns: {columns}. Takes about "
             f"{time_text(60 * self.minutes)}, {bytes_text(self.memory_bytes)} of memory and "
             f"{bytes_text(self.disk_bytes)} of disk."
             f"{f' That is more memory than this machine has ({bytes_text(memory_bytes())}).' if lacks else ''}"
@@ -90,30 +86,19 @@ class Forecast:
 
 
 def forecast(config: RunConfig, poll: Poll = no_poll) -> Forecast:
-    """Say what a selection takes. Out of core this probes the first rows, which takes seconds.
+    """Say what a selection takes.
 
     Raises:
-        OptionError: as `solver_for`. InputError: a shard or row that cannot be used.
-        RemoteError: a store does not answer. Stopped: from `poll`.
+        InputError: a shard that cannot be used. RemoteError: a store does not answer. Stopped: from `poll`.
     """
     selection, look = config.selection, look_at(config.corpus, poll)
-    solver = solver_for(selection, config.corpus)
     beyond = selection.scratch_dir is not None or (selection.all_rows and look.rows > look.fitting)
-    # --rows is the sample of a solver that begins with one
-    most = look.rows if beyond else look.fitting
-    rows = look.rows if beyond and solver is not None else min(look.rows, config.corpus.rows or most)
+    # on all rows, --rows is the sample that pages draw
+    rows = look.rows if beyond else min(look.rows, config.corpus.rows or look.fitting)
     selected = None if selection.budget is not None else selection.size(rows)
     columns = {role: name for role, name in look.columns.items() if name}
-    if beyond and solver is BY_PASSES:
-        plan = plan_run(
-            config.corpus, selection, learning=lambda rows, dim: sample_seconds(selection, rows, dim), poll=poll
-        )
-        memory, disk, seconds = int(plan.memory_bytes), int(plan.scratch_bytes), plan.seconds
-    else:
-        memory, arrays, disk, seconds = _by_stages(selection, look, rows, selected or max(1, rows // 2))
-        memory, disk = (memory, disk + arrays) if beyond else (memory + arrays, disk)
-        if beyond and solver is MAPPED:
-            seconds += sample_seconds(selection, min(rows, sample_rows(selection)), look.dim)
+    memory, arrays, disk, seconds = _by_stages(selection, look, rows, selected or max(1, rows // 2))
+    memory, disk = (memory, disk + arrays) if beyond else (memory + arrays, disk)
     return Forecast(rows, look.rows, look.dim, selected, columns, beyond, memory, disk, seconds / 60)
 
 
@@ -144,7 +129,7 @@ def _by_stages(selection: SelectionConfig, look: Look, n: int, size: int) -> tup
 
 
 def room(config: RunConfig, told: Forecast, root: Path) -> tuple[str, bool]:
-    """Where the scratch of a run out of core lies, what it needs and what is free there, in words; whether it fits.
+    """Where the mapped files of a run lie, what they need and what is free there, in words; whether they fit.
 
     Args:
         root: the folder of the runs.
@@ -156,9 +141,9 @@ def room(config: RunConfig, told: Forecast, root: Path) -> tuple[str, bool]:
     try:
         free = shutil.disk_usage(existing_parent(place)).free
     except OSError as error:
-        raise StoreError(f"the folder for scratch, {place}, cannot be used: {error.strerror or error}") from error
+        raise StoreError(f"the folder for mapped files, {place}, cannot be used: {error.strerror or error}") from error
     needed, there = bytes_text(told.disk_bytes), bytes_text(free)
-    sentence = f"Scratch lies in {place}: it needs {needed}, and {there} are free there."
+    sentence = f"Mapped files lie in {place}: they need {needed}, and {there} are free there."
     if told.disk_bytes <= free:
         return sentence, True
     return (

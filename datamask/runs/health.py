@@ -78,8 +78,8 @@ def learning(run: Run) -> str:
 
 
 def of_steps(metrics: Metrics) -> Metrics:
-    """The records of a learner's steps, without those of swaps, of bounds and of passes over all rows."""
-    if not len(beside := [metrics[name] for name in (*BESIDE, "pass") if name in metrics]):
+    """The records of a learner's steps, without those of swaps and of bounds."""
+    if not len(beside := [metrics[name] for name in BESIDE if name in metrics]):
         return metrics
     steps = ~np.isfinite(beside).any(0)
     return {name: column[steps] for name, column in metrics.items()}

@@ -1,10 +1,12 @@
-"""Where the arrays of a run lie: in memory, or in mapped files (`datamask.places`)."""
+"""Where the arrays of a run lie: in memory, or in mapped files (`datamask.places`), of which pages draw a sample."""
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from pathlib import Path
 
-from datamask.config import RunConfig
+from datamask.config import CorpusConfig, RunConfig, SelectionConfig
 from datamask.corpus.corpus import Corpus
 from datamask.corpus.opening import fits_in_memory
 from datamask.corpus.shared_corpora import shared_corpora
@@ -14,6 +16,14 @@ from datamask.polling import Poll, no_poll
 from datamask.runs.folders import scratch_place
 from datamask.runs.store import Run
 from datamask.work.context import UNWATCHED, Work
+
+SAMPLE_ROWS, SAMPLE_MEMBERS, LARGEST_SAMPLE = 20_000, 100, 200_000
+"""Rows that pages draw where nobody says how many; more, to the last, where fewer members were among them."""
+
+
+def sample_rows(config: SelectionConfig) -> int:
+    """Rows of the sample that pages draw of a run on mapped arrays, where nobody says how many."""
+    return min(max(SAMPLE_ROWS, math.ceil(SAMPLE_MEMBERS / config.select_ratio)), LARGEST_SAMPLE)
 
 
 def is_mapped(config: RunConfig, poll: Poll = no_poll) -> bool:
@@ -46,11 +56,24 @@ def maps_folder(config: RunConfig, root: Path, poll: Poll = no_poll) -> Path | N
 
 
 def corpus_of(run: Run, work: Work = UNWATCHED) -> Corpus:
-    """The corpus of a run, opened as the run opened it: the rows of its sample, where it began with one.
+    """The corpus of a run as pages draw it: of one on mapped arrays its sample.
 
     Raises:
-        InputError, NoRoomError, RemoteError, Stopped: as `datamask.corpus.open_corpus`. OptionError: as `maps_folder`.
+        InputError, NoRoomError, RemoteError, Stopped: as `datamask.corpus.open_corpus`.
     """
-    config = run.config
-    into = maps_folder(config, run.path.parent, work.poll) if run.whole is None else None
-    return shared_corpora().get(config.corpus, work, beside=config.selection.beside, into=into)
+    return shared_corpora().get(run.config.corpus, work, beside=run.config.selection.beside)
+
+
+def selected_from(run: Run) -> CorpusConfig:
+    """The corpus that a run selects from: of one on mapped arrays all rows, whatever number its sample has."""
+    return run.config.corpus if run.whole is None else replace(run.config.corpus, rows=None)
+
+
+def all_rows_of(run: Run, work: Work = UNWATCHED) -> Corpus:
+    """The corpus that a run on mapped arrays selects from.
+
+    Raises:
+        OptionError: as `maps_folder`. Others: as `corpus_of`.
+    """
+    into = maps_folder(run.config, run.path.parent, work.poll)
+    return shared_corpora().get(selected_from(run), work, beside=run.config.selection.beside, into=into)

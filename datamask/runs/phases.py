@@ -22,8 +22,8 @@ _WORDS = {re.compile("Neighbor graph"): GRAPH, re.compile("finding what .* alone
 _APPROXIMATE, _COMPARED, _OFFERED = 3.5e-7, 3.5e-11, 6e-10
 """Seconds of a graph: by cells, per row and dimension; of all pairs, per pair and dimension, and per pair."""
 
-LOADING_SECONDS, _SAMPLE_LISTED = 5.0, 64
-"""To load torch; neighbours in the lists of a sample, about."""
+LOADING_SECONDS = 5.0
+"""To load torch."""
 
 _THREADED = 0.7
 """Power of the number of threads by which steps get quicker."""
@@ -67,21 +67,3 @@ def expected_seconds(
             seconds[LEARNING] += solution
         seconds[ENDING] += after_steps if by_masks else after_solution
     return seconds
-
-
-def sample_seconds(config: SelectionConfig, rows: int, dim: int) -> float:
-    """What the sample of a run over all rows takes, as runs tell it of themselves, and the loading of the libraries.
-
-    Args:
-        rows, dim: of the sample.
-    """
-    seconds = expected_seconds(
-        config,
-        rows,
-        dim,
-        listed=_SAMPLE_LISTED,
-        approximate=False,
-        graph=any(catalogue.objective(name).needs_neighbors for name, _ in config.terms),
-        cores=1,
-    )
-    return LOADING_SECONDS + sum(seconds.values())

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from datamask.config import CorpusConfig, QualityColumn, RunConfig, SelectionConfig
+from datamask.config import CorpusConfig, QualityColumn, SelectionConfig
 from datamask.corpus.centered import centered, common_mean
 from datamask.corpus.components import Components
 from datamask.corpus.corpus import Corpus
 from datamask.corpus.opening import read_corpus
 from datamask.errors import OptionError, RunStateError
-from datamask.evaluation.result import NO_RESULT
+from datamask.evaluation.result import NO_RESULT, RunResult
 from datamask.options.components import asked_components
 from datamask.polling import Poll
 from datamask.recipes.derive import derive, refusal
@@ -23,17 +23,16 @@ from datamask.recipes.learned import LearningSelection
 from datamask.recipes.quality import FrozenQuality
 from datamask.recipes.recipe import Recipe, read_recipe
 from datamask.runs.contents import changed, open_file
-from datamask.runs.mapping import corpus_of
+from datamask.runs.mapping import corpus_of, selected_from
 from datamask.runs.store import Run
 from datamask.storage.address import path_of
 from datamask.work.context import UNWATCHED, Work
 
 if TYPE_CHECKING:
-    from datamask.evaluation.problems import PosedProblem
     from datamask.evaluation.selection import Selection
 
 WHOLE_RULE = "recipe.json"
-"""In the folder of a run on all rows of a corpus beyond memory: its rule."""
+"""In the folder of a run on mapped arrays: its rule, made when all rows were open."""
 
 OPENED = 0.8
 """Share of the work that is done when the corpus is open."""
@@ -58,84 +57,57 @@ def recipe_of(run: Run, work: Work = UNWATCHED, *, corpus: Corpus | None = None)
         open_file(path_of(path), work.poll)
     if "anchors" not in facts:
         raise RunStateError(f"run {run.id} kept no ends of its scales, without which its score cannot be made again")
-    if run.whole is not None and (run.path / WHOLE_RULE).is_file():
-        return read_recipe(run.path / WHOLE_RULE)  # made of all rows, of which the sample says less
+    if run.whole is not None:
+        if (run.path / WHOLE_RULE).is_file():
+            return read_recipe(run.path / WHOLE_RULE)
+        raise OptionError(f"run {run.id} has no recipe: {run.whole.get('no_rule', 'it kept none')}")
     if corpus is None:
         corpus = corpus_of(run, work.part(0.0, OPENED))
     _check_same(run, corpus, facts)
     work.report(OPENED, "finding the rule")
-    columns, values = quality_columns(corpus, config.corpus, work.poll)
     rows = run.rows(("selected", "eligible"), optional=("given",))
-    selection = config.selection
-    space = centered(corpus, work.poll) if selection.center else corpus
-    recipe = derive(
-        LearningSelection(
-            corpus,
-            space,
-            common_mean(corpus, work.poll) if selection.center else None,
-            _components(selection, space, work.poll),
-            selection,
-            facts["anchors"],
-            tuple(FrozenQuality.of(column, part) for column, part in zip(columns, values)),
-            values,
-            rows["selected"].to_numpy(),
-            rows["eligible"].to_numpy(),
-            rows["given"].to_numpy() if "given" in rows.column_names else np.zeros(len(corpus), bool),
-            named_rows(corpus, selection.pin),
-            named_rows(corpus, selection.ban),
-        ),
-        work.poll,
-        **_provenance(run, facts),
-    )
+    given = rows["given"].to_numpy() if "given" in rows.column_names else np.zeros(len(corpus), bool)
+    masks = rows["selected"].to_numpy(), rows["eligible"].to_numpy(), given
+    recipe = _recipe(run, corpus, masks, run.status().result or NO_RESULT, work.poll)
     work.report(1.0, "finding the rule")
     return recipe
 
 
-@dataclass(frozen=True)
-class SampleSelection:
-    """What a selection of a sample says of all rows.
-
-    Attributes:
-        quality: the quality columns, as they are over the sample. recipe: its rule; None: its objective has none.
-    """
-
-    quality: tuple[FrozenQuality, ...]
-    recipe: Recipe | None
-
-
-def selection_of_sample(
-    run_config: RunConfig, corpus: Corpus, posed: PosedProblem, selection: Selection, poll: Poll
-) -> SampleSelection:
-    """What a selection that has just been made of a sample says of all rows.
+def recipe_of_selection(run: Run, selection: Selection, poll: Poll) -> Recipe:
+    """The rule behind the selection with which a run is about to end.
 
     Raises:
-        InputError: a shard has changed, or no threshold tells rows apart. Stopped: from `poll`.
+        OptionError: its settings have no rule. InputError: as `recipe_of`. Stopped: from `poll`.
     """
+    masks = selection.mask, selection.eligible, selection.given
+    return _recipe(run, selection.corpus, masks, selection.result, poll)
 
-    config = run_config.selection
-    columns, values = quality_columns(corpus, run_config.corpus, poll)
-    frozen = tuple(FrozenQuality.of(column, part) for column, part in zip(columns, values))
-    if refusal(config):
-        return SampleSelection(frozen, None)
-    center = common_mean(corpus, poll) if config.center else None
-    space = centered(corpus, poll) if config.center else corpus
-    nobody = np.zeros(len(corpus), bool)
-    learned = LearningSelection(
-        corpus,
-        space,
-        center,
-        None,
-        config,
-        posed.anchors().to_dict(),
-        frozen,
-        values,
-        selection.mask,
-        selection.eligible,
-        selection.given,
-        nobody,
-        nobody,
+
+def _recipe(
+    run: Run, corpus: Corpus, masks: tuple[np.ndarray, np.ndarray, np.ndarray], result: RunResult, poll: Poll
+) -> Recipe:
+    """Args: masks: bool ``(N,)`` each, the selected, the eligible and the given rows."""
+    config, facts = run.config, run.facts()
+    columns, values = quality_columns(corpus, selected_from(run), poll)
+    selection = config.selection
+    space = centered(corpus, poll) if selection.center else corpus
+    return derive(
+        LearningSelection(
+            corpus,
+            space,
+            common_mean(corpus, poll) if selection.center else None,
+            _components(selection, space, poll),
+            selection,
+            facts["anchors"],
+            tuple(FrozenQuality.of(column, part) for column, part in zip(columns, values)),
+            values,
+            *masks,
+            named_rows(corpus, selection.pin),
+            named_rows(corpus, selection.ban),
+        ),
+        poll,
+        **_provenance(run, facts, result),
     )
-    return SampleSelection(frozen, derive(learned, poll, rows_of="a sample"))
 
 
 def _components(config: SelectionConfig, space: Corpus, poll: Poll) -> Components | None:
@@ -184,8 +156,7 @@ def named_rows(corpus: Corpus, path: str | None) -> np.ndarray:
     return mask
 
 
-def _provenance(run: Run, facts: dict[str, Any]) -> dict[str, Any]:
-    result = run.status().result or NO_RESULT
+def _provenance(run: Run, facts: dict[str, Any], result: RunResult) -> dict[str, Any]:
     return {
         "run": run.id,
         "name": run.config.name,

@@ -43,11 +43,10 @@ STATUS: Schema = {
 
 WHOLE: Schema = {
     "sample_rows": ValueType("a whole number from 2", lambda value: COUNT.fits(value) and value >= 2),
-    **dict.fromkeys(("rows", "selected", "shards", "passes"), COUNT),
-    **dict.fromkeys(("scratch_bytes", "memory_bytes"), COUNT),
-    "scratch": TEXT | NONE,
+    **dict.fromkeys(("rows", "selected", "shards"), COUNT),
+    **dict.fromkeys(("fingerprint", "no_rule"), TEXT),
 }
-"""Of a run on all rows of a corpus that is not in memory; see `datamask.runs.whole`."""
+"""Of a run on mapped arrays; see `datamask.runs.whole`."""
 
 REFERENCE: Schema = {**TermValues.SCHEMA, "calibrated": TermValues.SCHEMA}
 FACTS: Schema = {

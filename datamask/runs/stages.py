@@ -1,7 +1,6 @@
 """The stages of a run: load the corpus, pose the problem, learn, measure, write.
 
-Each is a function of the `Execution`. `datamask.runs.execute` says which of them a run takes, and in which order;
-`datamask.runs.whole` has the ones for all rows of a corpus that is not held in memory.
+Each is a function of the `Execution`; `datamask.runs.execute` has their order.
 """
 
 from __future__ import annotations
@@ -31,10 +30,10 @@ from datamask.learning.loop import Estimator, learn
 from datamask.learning.state import State
 from datamask.learning.warm_start import WarmStart
 from datamask.measured import Anchors
-from datamask.runs import contents, digests, phases, run_facts
+from datamask.runs import contents, digests, phases, run_facts, whole
 from datamask.runs.execution import Execution
 from datamask.runs.folders import RUN_ID
-from datamask.runs.mapping import corpus_of
+from datamask.runs.mapping import all_rows_of, corpus_of, is_mapped, selected_from
 from datamask.runs.recording import Recorder
 from datamask.runs.records import CHECKPOINT
 from datamask.runs.store import RunStore
@@ -52,32 +51,50 @@ def load_corpus(execution: Execution) -> None:
     Raises:
         RunStateError: it has changed since.
     """
-    config, run, writer, pool = execution.config, execution.run, execution.writer, execution.shared
-    if pool is None or not pool.suits(config):
-        execution.say("opening the corpus")
-        pool = open_pool(
-            run.config.corpus,
-            config,
-            run.path.parent / FOLDER,
-            Work(execution.poll, execution.say_prepared),
-            lambda: corpus_of(run, Work(execution.poll, execution.say_opened)),
-        )
-    execution.pool, execution.graph_before = pool, pool.seconds_graph
-    corpus = pool.corpus
+    config, run, writer = execution.config, execution.run, execution.writer
+    if is_mapped(run.config, execution.poll):
+        execution.sample = whole.open_sample(execution)
+    pool = execution.pool = _shared(execution) or _opened(execution)
+    execution.graph_before = pool.seconds_graph
+    corpus, size = pool.corpus, config.size(len(pool), pool.tokens)
     if corpus.place.folder is not None:
         execution.callbacks.note(f"features and neighbor lists lie in files in {corpus.place.folder}")
     execution.poll()
-    recorded = run.facts().get("fingerprint")
+    recorded = (run.facts() if execution.sample is None else run.whole or {}).get("fingerprint")
     if recorded and recorded != corpus.fingerprint:
         raise RunStateError(
             f"the corpus of run {run.id} has changed since it started (fingerprint {recorded[:12]}, now "
             f"{corpus.fingerprint[:12]}); start a new run on the new files"
         )
-    writer.update_facts(
-        **run_facts.of_corpus(corpus), selected=config.size(len(corpus), pool.tokens), device=str(pool.device)
-    )
+    drawn = execution.sample or corpus
+    writer.update_facts(**run_facts.of_corpus(drawn), selected=size, device=str(pool.device))
+    if execution.sample is not None:
+        files = corpus.provenance.files
+        execution.update_whole(fingerprint=corpus.fingerprint, rows=len(corpus), selected=size, shards=len(files))
     writer.update_facts(**run_facts.of_own_code(config, run.facts()))
     _plan_phases(execution)
+
+
+def _shared(execution: Execution) -> Pool | None:
+    """The corpus that the caller has open, if it is bound as the run wants it and holds the rows that it wants."""
+    pool = execution.shared
+    if pool is None or not pool.suits(execution.config):
+        return None
+    source = pool.corpus.provenance
+    return pool if execution.sample is None or source.rows_read == source.total_rows else None
+
+
+def _opened(execution: Execution) -> Pool:
+    run, poll = execution.run, execution.poll
+    execution.say("opening the corpus")
+    opened = corpus_of if execution.sample is None else all_rows_of
+    return open_pool(
+        run.config.corpus,
+        execution.config,
+        run.path.parent / FOLDER,
+        Work(poll, execution.say_prepared),
+        lambda: opened(run, Work(poll, execution.say_opened)),
+    )
 
 
 def open_pool(
@@ -247,28 +264,26 @@ def write_selection(execution: Execution) -> None:
         execution.effort(execution.learned.state.step, run.facts().get("warm_from")),
         pool.graph_facts(),
     )
-    writer.update_facts(selected=result.size.selected)  # until here a guess, where there is a budget
-    writer.write_rows(selection.rows_table())
+    if execution.sample is None:
+        writer.update_facts(selected=result.size.selected)  # until here a guess, where there is a budget
+        writer.write_rows(selection.rows_table())
+    else:
+        whole.write_rows(execution, execution.sample)
+    writer.write_selection(selection.table(), run_facts.provenance(run))
     writer.update_facts(
         contents=digests.digests(
             contents.shards_of(run),
             pool.stamps,
             execution.poll,
             lambda share: execution.say("noting what the selected rows hold"),
-            lambda: digests.still_same(run.config.corpus, pool.corpus, execution.poll),
+            lambda: digests.still_same(selected_from(run), pool.corpus, execution.poll),
         )
     )
-    writer.write_selection(selection.table(), run_facts.provenance(run))
     execution.selection = replace(selection, result=result)
-    finish_run(execution, execution.learned.ending)
-
-
-def finish_run(execution: Execution, ending: str) -> None:
-    """Write the last word on the run: it is done, and how the search for its selection ended."""
-    execution.writer.finish(
+    writer.finish(
         "done",
-        execution.selection.result,
-        ending,
+        result,
+        execution.learned.ending,
         step=execution.learned.state.step,
         total_steps=execution.estimator.total_steps,
     )

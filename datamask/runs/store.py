@@ -6,12 +6,12 @@ test_deleted.py:
 
 *Layout.* ``<root>/<run_id>/`` with config.json (settings and facts), status.json, metrics.jsonl, checkpoint.npz,
 rows.parquet, history.npz, selection.parquet; label.json (`Label`, if anything of it was given), driver.log (what a
-driver of its own printed), ``stop`` (a request), and the lock files ``lock`` and ``queue``. Of a run on all rows of a
-corpus beyond memory (the fact ``whole``) rows.parquet has the rows of a sample, selection.parquet the selected of all
-in input order, left_out.parquet those that could not be used, where there are any, and recipe.json the rule where there
-is one. A folder is a run if its name matches ``^[a-z0-9-]{1,200}$`` and it holds an ordinary file status.json; anything
-else under the root is ignored. A run id is never used as a path before it matched. No reader waits: a pipe or device in
-the place of a file is a damaged file, and so is one whose entries are not of the types `datamask.runs.records` says.
+driver of its own printed), ``stop`` (a request), and the lock files ``lock`` and ``queue``. Of a run on mapped
+arrays (the fact ``whole``) rows.parquet has the rows of a sample, left_out.parquet those that could not be used, where
+there are any, and recipe.json the rule where there is one. A folder is a run if its name matches
+``^[a-z0-9-]{1,200}$`` and it holds an ordinary file status.json; anything else under the root is ignored. A run id is
+never used as a path before it matched. No reader waits: a pipe or device in the place of a file is a damaged file, and
+so is one whose entries are not of the types `datamask.runs.records` says.
 
 *Who may write.* Whoever holds the run's ``lock`` (`Run.writer`), and nobody else, writes settings, status, metrics,
 checkpoint and tables. Any process or thread may create a run, `relabel` it, `request_stop`, and read. A run is removed
@@ -70,7 +70,6 @@ from datamask.runs.folders import (
     remove_deleted,
     remove_folder,
     restore_folder,
-    scratch_of,
     sweep_root,
     valid_id,
 )
@@ -179,15 +178,11 @@ class RunStore:
     def remove(self, run_id: str) -> None:
         """Delete a run and all its files; of one that is a link to a folder elsewhere, the link.
 
-        What a run out of core keeps beside its folder, to be gone on with, goes with it.
-
         Raises:
             RunStateError: it is running.
         """
         run = self.get(run_id)
-        scratch = _scratch_beside(run, run_id, self.root)
         remove_folder(run.path)
-        _remove_scratch(scratch, run_id)
 
     def discard(self, run_id: str) -> DeletedRun:
         """Delete a run so that it can be restored for a day; with it stays what it would go on with.
@@ -222,25 +217,7 @@ class RunStore:
         for deleted in deleted_runs(self.root):
             if deleted.expired:
                 with contextlib.suppress(StoreError, RunStateError, OSError):
-                    scratch = _scratch_beside(Run(deleted.folder), deleted.run_id, self.root)
                     remove_deleted(deleted, self.root)
-                    _remove_scratch(scratch, deleted.run_id)
-
-
-def _scratch_beside(run: Run, run_id: str, root: Path) -> list[Any]:
-    """What a run out of core keeps beside its folder."""
-    with contextlib.suppress(StoreError):  # a damaged record names none
-        if (whole := run.whole) is not None:
-            return [whole.get("scratch"), scratch_of(run.config, run_id, root)]
-    return []
-
-
-def _remove_scratch(scratch: Sequence[Any], run_id: str) -> None:
-    for folder in scratch:
-        if folder is not None:
-            from datamask.out_of_core.scratch import remove_scratch
-
-            remove_scratch(folder, run_id)
 
 
 class Run:
@@ -259,7 +236,7 @@ class Run:
     def config(self) -> RunConfig:
         """The settings, with the name and notes of the latest `relabel`.
 
-        Of a run on all rows of a corpus beyond memory, those of the sample that it is looked at on: whoever opens that
+        Of a run on mapped arrays, those of the sample that it is looked at on: whoever opens that
         corpus gets the rows of rows.parquet.
 
         Raises:
@@ -274,7 +251,7 @@ class Run:
 
     @property
     def whole(self) -> dict[str, Any] | None:
-        """Of a run on all rows of a corpus beyond memory, what it says of these (`datamask.runs.records`); else None.
+        """Of a run on mapped arrays, what it says of all rows (`datamask.runs.records`); else None.
 
         Raises:
             StoreError: config.json cannot be read.
@@ -472,7 +449,7 @@ class Run:
         return held_ids(self._table("selection.parquet"))
 
     def left_out(self) -> pa.Table | None:
-        """``source_file``, ``source_row`` of the rows that a run on all rows of a corpus beyond memory could not use.
+        """``source_file``, ``source_row`` of the rows that a run on mapped arrays could not use.
 
         None: there were none, or it is no such run.
 
@@ -493,8 +470,8 @@ class Run:
 
     @property
     def keeps_progress(self) -> bool:
-        """Whether resuming goes on from what an attempt left: a checkpoint, or passes out of core."""
-        return (self.path / "checkpoint.npz").is_file() or self.whole is not None
+        """Whether resuming goes on from a checkpoint that an attempt left."""
+        return (self.path / "checkpoint.npz").is_file()
 
     def history(self) -> dict[str, np.ndarray]:
         """The arrays of history.npz; empty where there are none."""

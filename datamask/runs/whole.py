@@ -1,217 +1,93 @@
-"""The stages of a run on all rows of a corpus that is not held in memory, by passes over a scratch.
+"""What a run on all rows leaves for the pages, which draw a uniform sample of them.
 
-It begins as a run on a uniform sample: that gives the ends of the scales, the weights of the terms and where to begin;
-it is also what pages draw. Then the shards are read once into scratch, and `datamask.out_of_core.solvers` selects from
-all of it. rows.parquet has the sample's rows, selected as they are over the
-whole; selection.parquet the selected rows of the whole, in input order, written as they are read
-(`datamask.runs.whole_writing`).
-
-The fact ``whole`` says so: ``sample_rows``, ``rows`` (valid ones), ``selected``, ``shards``, ``scratch`` (where it
-lies, while it does), ``scratch_bytes``, ``memory_bytes`` (what the solver takes at most) and what the solver counts.
+Its arrays lie in mapped files (`datamask.runs.mapping`), and its stages are those of every run. It differs in what it
+keeps: rows.parquet has the rows of the sample, left_out.parquet the rows that could not be used, where there are any,
+and recipe.json the rule, where there is one. The fact ``whole`` says so: ``sample_rows``, ``rows`` (valid ones),
+``selected`` and ``shards``.
 """
 
 from __future__ import annotations
 
-import contextlib
-from dataclasses import replace
-from pathlib import Path
-from typing import Any
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
-from datamask.corpus.opening import fits_in_memory, read_corpus
-from datamask.errors import StoreError
-from datamask.evaluation.anchors import diversity_anchor, diversity_best
-from datamask.evaluation.pool import Pool
-from datamask.out_of_core import solvers, streamed_dual
-from datamask.out_of_core.scale_ends import Start
-from datamask.out_of_core.scratch import Scratch, remove_scratch, scratch_bytes
-from datamask.out_of_core.scratch_writing import centered, write_scratch
-from datamask.out_of_core.solvers import Step, WholeProblem, solver_for
-from datamask.out_of_core.streamed_dual import BLOCK_BYTES
-from datamask.out_of_core.whole_corpus import WholeCorpus, sample_rows
-from datamask.polling import Poll, no_poll
-from datamask.recipes.learned import standardisation, weighted_mean, weighted_moment
-from datamask.runs.execution import AllRows, Execution
-from datamask.runs.folders import scratch_of
-from datamask.runs.mapping import is_mapped, maps_folder
-from datamask.runs.recipe import selection_of_sample
-from datamask.runs.store import Run, RunStore
-from datamask.runs.whole_rules import of_sample, read_rules
+from datamask.config import CorpusConfig
+from datamask.corpus.corpus import Corpus
+from datamask.corpus.opening import open_sources
+from datamask.errors import DatamaskError, Stopped
+from datamask.memory import reuse_large_blocks
+from datamask.polling import Poll
+from datamask.recipes.derive import refusal
+from datamask.runs.contents import changed
+from datamask.runs.execution import Execution
+from datamask.runs.mapping import corpus_of, maps_folder, sample_rows
+from datamask.runs.recipe import recipe_of_selection
+from datamask.storage.address import path_of
 from datamask.work.context import Work
 
-SCRATCH, PASSES, WRITING = "scratch", "passes", "writing"
-"""Phases after those of the sample."""
 
-IN_MEMORY = "disf_fixed"
-"""The objective whose scale ends where memory says, if it holds all rows. Pair-wise similarity needs none of that: its
-search is proved right in both places."""
-
-AVERAGED = 0.4
-"""Share of the first of these that is done when the mean of all rows is known, where it is subtracted."""
-
-_READ, _WRITTEN = (8e-7, 1.2e-8), (8e-7, 1.2e-8)
-"""Seconds of the first and the last of these phases per row, and per row and dimension: both decode every row."""
-
-
-def wants_all_rows(run: Run, poll: Poll = no_poll) -> bool:
-    """Whether a run begins with a sample of the rows that it selects from.
+def open_sample(execution: Execution) -> Corpus:
+    """The rows that pages draw.
 
     Raises:
-        OptionError: as `solver_for`. InputError, RemoteError, Stopped: as `datamask.corpus.open_corpus`.
+        OptionError: the folder of the maps saves no memory. Others: as `datamask.corpus.open_corpus`.
     """
-    if run.whole is not None:
-        return True
-    return solver_for(run.config.selection, run.config.corpus) is not None and is_mapped(run.config, poll)
-
-
-def prepare(execution: Execution) -> None:
-    """Check the folder, and remove what other runs left.
-
-    Raises:
-        OptionError: the folder saves no memory.
-    """
-    run, config, corpus = execution.run, execution.config, execution.run.config.corpus
+    run = execution.run
     maps_folder(run.config, run.path.parent, execution.poll)
-    rows = corpus.rows or sample_rows(config)
-    execution.update_whole(sample_rows=rows)
-    if config.ruled or config.ban is not None or config.budget is not None:
-        total = WholeCorpus.open(corpus, quality=(), poll=execution.poll).source.rows
-        execution.config = of_sample(config, min(1.0, rows / max(total, 1)))
-    _remove_left(RunStore(run.path.parent))
-    execution.shared = None  # the corpus of a sweep may be another sample than ours
+    execution.update_whole(sample_rows=run.config.corpus.rows or sample_rows(execution.config))
     execution.left_told = True
+    execution.say("opening the rows that pages draw")
+    reuse_large_blocks()
+    return corpus_of(run, Work(execution.poll, execution.say_part))
 
 
-def plan_phases(execution: Execution) -> None:
-    """Add the phases that come after those of the sample, with about what each takes."""
-    corpus, pace = execution.pool.corpus, execution.pace
-    rows, dim = corpus.provenance.total_rows, corpus.dim
-    later = {
-        name: rows * (each + dim * every)
-        for name, (each, every) in ((SCRATCH, _READ), (PASSES, solvers.SECONDS), (WRITING, _WRITTEN))
-    }
-    pace.plan(pace.ahead | later)
+def write_rows(execution: Execution, sample: Corpus) -> None:
+    """Write the rows of the sample as they are among all, the rows that could not be used, and the rule."""
+    writer, selection = execution.writer, execution.selection
+    corpus, rows = selection.corpus, rows_of_sample(sample, selection.corpus)
+    writer.update_facts(selected=int(selection.mask[rows].sum()), dropped=corpus.provenance.dropped)
+    execution.update_whole(selected=len(selection))
+    writer.write_rows(selection.rows_table(rows))
+    if len(corpus) < corpus.provenance.total_rows:
+        writer.write_left_out(_left_out(corpus, execution.run.config.corpus, execution.poll))
+    if refusal(execution.config):
+        return
+    execution.say("finding the rule")
+    try:
+        recipe = recipe_of_selection(execution.run, selection, execution.poll)
+    except Stopped:
+        raise
+    except DatamaskError as error:  # the selection stands without a rule; the next who asks for it reads why
+        execution.update_whole(no_rule=" ".join(str(error).split()))
+    else:
+        writer.write_recipe(recipe.to_json())
 
 
-def select_all_rows(execution: Execution) -> None:
-    """Read all rows into scratch, and select from them."""
-    config, pool, posed, poll = execution.run.config.selection, execution.pool, execution.posed, execution.poll
-    recorder, folder = execution.recorder, _scratch_of(execution.run)
-    sample = selection_of_sample(execution.run.config, pool.corpus, posed, execution.selection, poll)
-    whole = WholeCorpus.open(execution.run.config.corpus, quality=sample.quality, poll=poll)
-    streamed_dual.check_size(whole.source.rows, config.size(whole.source.rows))
-    _announce(execution, whole)
-    execution.pace.begin(SCRATCH, 0.0)
-    work, averaged = Work(poll, execution.say_share), 0.0
-    if config.center:
-        averaged = AVERAGED
-        whole = centered(whole, folder, work.part(0.0, averaged))
-    scratch = write_scratch(whole, folder, work.part(averaged, 1.0))
-    rules, size = read_rules(config, whole, scratch, work)
-    execution.update_whole(rows=scratch.rows, selected=size)
-    ends = _ends_in_memory(execution, scratch, size)
-    execution.pace.begin(PASSES, 0.0)
-    recipe = sample.recipe
-    starts = {} if recipe is None else _starts(execution)
-    problem = WholeProblem(config, scratch, size, whole, recipe, starts, ends, rules)
-    solution = solvers.solve(problem, work, step_of(execution))
-    recorder.count_seconds()
-    execution.update_whole(**solution.facts)
-    execution.all_rows = AllRows(whole, scratch, int(solution.selected.sum()), solution, rules)
-    execution.pace.begin(WRITING, 0.0)
-
-
-def _scratch_of(run: Run) -> Path:
-    """Where the scratch of a run lies."""
-    return scratch_of(run.config, run.id, run.path.parent)
-
-
-def kept_scratch(run: Run) -> str:
-    """Say where the scratch of a stopped run stays, as the end of a sentence; nothing where there is none."""
-    if run.whole is None or not _scratch_of(run).is_dir():
-        return ""
-    return f"; its scratch stays in {_scratch_of(run)}, where resuming goes on"
-
-
-def _remove_left(store: RunStore) -> None:
-    """Remove what runs of this store that are done could not remove, or were killed before they did."""
-    for other in store.list():
-        with contextlib.suppress(StoreError):
-            if other.whole is not None and other.status().state == "done":
-                remove_scratch(_scratch_of(other), other.id)
-
-
-def _starts(execution: Execution) -> dict[str, Start]:
-    """Means over what each term alone selects from the sample."""
-    pool, poll = execution.pool, execution.poll
-    features, starts = pool.space.features, {}
-    for name, _ in execution.config.terms:
-        mask = diversity_best(pool, name, execution.posed.problem.size, poll).cpu().numpy()
-        members = int(mask.sum())
-        shares = mask / members
-        if name == "pairwise":
-            starts[name] = Start(members, direction=weighted_mean(features, shares, poll))
-        else:
-            standard = standardisation(features, poll)
-            starts[name] = Start(members, moment=weighted_moment(features, shares, *standard, poll))
-    return starts
-
-
-def _ends_in_memory(execution: Execution, scratch: Scratch, size: int) -> dict[str, dict[str, Any]]:
-    """Ends of scales over all rows that are taken from memory, as runs keep them, by term; mostly none.
-
-    Two searches for the best end of `IN_MEMORY` end apart, and calibrated values with them. Where the memory that
-    the run was announced to take holds all rows, there is one search; which of the two it is follows from the
-    settings, the rows and the machine, never from what others hold of the memory.
+def rows_of_sample(sample: Corpus, corpus: Corpus) -> np.ndarray:
+    """Where the rows of the sample stand among all, int64 ``(n,)``.
 
     Raises:
-        NoRoomError: others hold that memory.
+        InputError: the shards have changed since the sample was read.
     """
-    config, pool, poll = execution.config, execution.pool, execution.poll
-    copies = 3 if config.center else 2
-    if IN_MEMORY not in dict(config.terms) or 4 * copies * scratch.rows > BLOCK_BYTES * solvers.BLOCK_ROWS:
-        return {}
-    if len(pool) != scratch.rows:
-        corpus = replace(execution.run.config.corpus, rows=None)
-        if scratch.dropped or not fits_in_memory(corpus, poll):
-            return {}
-        work = Work(poll, execution.say_part)
-        pool = Pool(
-            read_corpus(corpus, work, beside=config.beside),
-            pool.device,
-            pool.cache_dir,
-            work=work,
-            center=pool.center,
-        )
-    return {IN_MEMORY: diversity_anchor(pool, IN_MEMORY, size, poll).to_dict()}
+    if sample.provenance.files != corpus.provenance.files:
+        raise changed(path_of(corpus.provenance.files[0]), "there are other shards next to it")
+    # rows are in input order: by file, and by row inside
+    key, wanted = (each.source_file.astype(np.int64) << 40 | each.source_row for each in (corpus, sample))
+    rows: np.ndarray = np.minimum(np.searchsorted(key, wanted), len(key) - 1)
+    same = (key[rows] == wanted) & (corpus.features[rows] == sample.features).all(axis=1)
+    same &= pc.equal(corpus.ids.take(pa.array(rows)), sample.ids).to_numpy(zero_copy_only=False)
+    if len(other := np.flatnonzero(~same)):
+        file = corpus.provenance.files[sample.source_file[other[0]]]
+        raise changed(path_of(file), "it holds other rows")
+    return rows
 
 
-def _announce(execution: Execution, whole: WholeCorpus) -> None:
-    """Say, before anything of it is written, what the work takes."""
-    config, folder, rows = execution.run.config.selection, _scratch_of(execution.run), whole.source.rows
-    disk = scratch_bytes(rows, whole.dim, lengths=whole.columns.length is not None)
-    memory = solvers.memory_bytes(config, rows, whole.dim)
-    execution.update_whole(
-        shards=len(whole.source.shards), scratch=str(folder), scratch_bytes=disk, memory_bytes=memory
-    )
-    execution.callbacks.note(
-        f"all {rows:,} rows of {len(whole.source.shards):,} shards, out of core: {_gigabytes(disk)} of scratch in "
-        f"{folder}, at most {_gigabytes(memory)} of memory"
-    )
-
-
-def _gigabytes(count: int) -> str:
-    return f"{count / 1e9:,.1f} GB" if count >= 1e8 else f"{count / 1e6:,.1f} MB"
-
-
-def step_of(execution: Execution) -> Step:
-    """What is told of every step while it is solved: it writes a line of metrics."""
-    recorder, line, steps = execution.recorder, execution.recorder.lines, 0
-
-    def step(numbers: dict[str, float]) -> None:
-        nonlocal steps
-        steps += 1
-        recorder.count_seconds()
-        record = {"step": line + steps, "seconds": execution.clock.learning, "pass": steps, **numbers}
-        execution.writer.append_metrics(record)
-
-    return step
+def _left_out(corpus: Corpus, config: CorpusConfig, poll: Poll) -> pa.Table:
+    """The rows that could not be used: ``source_file``, ``source_row``."""
+    files, rows = [], []
+    for number, shard in enumerate(open_sources(config, Work(poll))["input"].shards):
+        missing = np.setdiff1d(np.arange(shard.rows), corpus.source_row[corpus.source_file == number])
+        rows.append(missing)
+        files += [shard.path] * len(missing)
+    return pa.table({"source_file": pa.array(files, pa.string()), "source_row": np.concatenate(rows)})

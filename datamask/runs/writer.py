@@ -6,7 +6,7 @@ import contextlib
 import json
 import os
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,6 @@ import pyarrow as pa
 from datamask.errors import RunStateError, StoreError
 from datamask.evaluation.result import RunResult
 from datamask.files import replacing, sweep
-from datamask.parquet import gathering
 from datamask.runs.folders import require_folder
 from datamask.runs.formats import (
     load_sealed,
@@ -39,9 +38,6 @@ from datamask.work.locks import FileLock
 
 BEAT_SECONDS = 0.5
 FLOAT16_MAX = 65504.0
-
-LARGE_GROUP_ROWS = 100_000
-"""Rows of a row group of a selection that is written in parts."""
 
 WAY_OUT = "delete it to start this run from its beginning"
 """What to do about a damaged checkpoint."""
@@ -249,22 +245,12 @@ class RunWriter:
         stored = {**(table.schema.metadata or {}), b"datamask": json.dumps(to_plain(metadata)).encode()}
         write_table(self.folder / "selection.parquet", as_found(table.replace_schema_metadata(stored)))
 
-    def write_large_selection(self, schema: pa.Schema, parts: Iterable[pa.Table], metadata: Mapping[str, Any]) -> None:
-        """Replace selection.parquet by rows that come in parts, and need not fit into memory together."""
-        noted = {b"datamask": json.dumps(to_plain(metadata)).encode()}
-        with (
-            replacing(self.folder / "selection.parquet") as part,
-            gathering(part, as_found(schema.with_metadata(noted).empty_table()).schema, LARGE_GROUP_ROWS) as sink,
-        ):
-            for rows in parts:
-                sink.write(as_found(rows.replace_schema_metadata(noted)))
-
     def write_left_out(self, table: pa.Table) -> None:
-        """Replace left_out.parquet: the rows of a corpus beyond memory that could not be used."""
+        """Replace left_out.parquet: the rows of a mapped corpus that could not be used."""
         write_table(self.folder / "left_out.parquet", table)
 
     def write_recipe(self, text: str) -> None:
-        """Replace recipe.json: the rule of a selection from all rows of a corpus beyond memory."""
+        """Replace recipe.json: the rule of a run on mapped arrays."""
         with replacing(self.folder / "recipe.json") as part:
             part.write_text(text, encoding="ascii")
 

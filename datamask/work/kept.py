@@ -51,7 +51,6 @@ class Kept(Generic[T]):
         locked: one thread or process computes, and others wait for it. False is for parts of a result that is locked:
             hundreds of parts would leave hundreds of locks.
         mapped: arrays are read as maps.
-        bounded: the bound on the cache holds; not in the folder of work that needs all it has kept.
 
     Example:
         >>> entry = Entry("four", "double", 1)
@@ -68,7 +67,6 @@ class Kept(Generic[T]):
     required: bool = False
     locked: bool = True
     mapped: bool = False
-    bounded: bool = True
 
     @property
     def path(self) -> Path:
@@ -192,8 +190,7 @@ class Kept(Generic[T]):
             # of the folder, not of the file: an ablation keeps hundreds of files
             warn_once(f"{cache.root} cannot be written ({cause.strerror or cause}), so results are not kept")
             return False
-        if self.bounded:
-            cache.bound(self.entry.subject, written)
+        cache.bound(self.entry.subject, written)
         return True
 
     def _accepted(self, path: Path, content: Content) -> T | None:
@@ -247,11 +244,6 @@ class Progress(Generic[T]):
         self.resumed = False
         if self._kept is not None and self._begun:
             self._kept.drop()
-
-
-def of_work(root: Path, entry: Entry, read: Callable[[Content], T], write: Callable[[T], Content]) -> Kept[T]:
-    """Describe what work keeps in a folder of its own, where nobody else writes."""
-    return Kept(root, entry, read, write, required=True, locked=False, bounded=False)
 
 
 def _warn_passed_over(path: Path, error: Exception) -> None:

@@ -122,20 +122,6 @@ def test_masks_scored_are_an_axis_where_masks_are_scored(tmp_path):
     assert tables.across(made(tmp_path, estimator="relaxed")) == ("step", "seconds")
 
 
-def test_of_a_run_on_all_rows_the_passes_are_drawn_once_there_are_some(tmp_path):
-    run = made(tmp_path, [{"joint": 0.5}, {"joint": 0.6}])
-    assert tables.curve(run).of(CURVE)["value"].tolist() == [0.5, pytest.approx(0.6)]
-    with run.writer() as writer:
-        for number, joint in ((1, 0.3), (2, 0.45)):
-            writer.append_metrics(
-                {"step": 2 + number, "seconds": 1.0, "joint": joint, "upper_bound": 0.46, "pass": number}
-            )
-    drawn = tables.curve(run).of(CURVE)
-    assert drawn["step"].tolist() == [1, 2] and drawn["value"].tolist() == [0.3, 0.45]
-    gaps = tables.curve(run, tables.GAP).of(CURVE)["value"]
-    assert gaps.tolist() == [pytest.approx(0.16), pytest.approx(0.01)]
-
-
 def test_what_is_far_off_is_said_and_squeezes_nothing(tmp_path):
     """Top-quality at -0.9 and masks scored at -0.4 beside a curve from 0.5 to 0.75: neither is on the axis."""
     points = {"random": {"joint": 0.0}, "top_quality": {"joint": -0.9}}

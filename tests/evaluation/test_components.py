@@ -19,7 +19,6 @@ from datamask.evaluation.problems import pose
 from datamask.evaluation.scoring import score_selection
 from datamask.evaluation.selection import Selection
 from datamask.learning.loop import learn
-from datamask.out_of_core.solvers import solver_for
 
 CPU = torch.device("cpu")
 REDUCED = ("disf", "disf_fixed", "vendi")
@@ -144,9 +143,7 @@ def test_values_that_are_none_are_refused(value):
         SelectionConfig.from_options(objective="vendi", components=value)
 
 
-def test_other_objectives_refuse_them_and_passes_over_scratch_leave_them_to_maps(capsys):
+def test_other_objectives_refuse_them(capsys):
     tiny = str(Path("sample_data/tiny"))
     assert main(["select", tiny, "--objective", "facility", "--components", "9", "--dry_run"]) == 2
     assert "--components is of the objectives disf, vendi, disf_fixed" in capsys.readouterr().err
-    config = SelectionConfig.from_options(objective="disf_fixed", components=9, scratch_dir="scratch")
-    assert solver_for(config) is None

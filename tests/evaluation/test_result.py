@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import datamask
-from datamask.evaluation.result import SUMMARY, ProvedBound, RunEffort, RunResult, SelectedSize, WholeCounts
+from datamask.evaluation.result import SUMMARY, ProvedBound, RunEffort, RunResult, SelectedSize
 from datamask.measured import (
     Anchor,
     Anchors,
@@ -57,24 +57,23 @@ FULL = {
     "device": "cpu",
     "neighbors": {"kind": "approximate", "k": 64, "recall": 0.97, "recall_rows": 400},
     "unknown_ids": 2,
-    "passes": 3,
 }
 """A record with every entry that there is."""
 
-OF_PASSES = {
+SPARSE = {
     **{name: entry for name, entry in FULL.items() if name != "unknown_ids"},
     **dict.fromkeys(("settled", "weights", "estimate", "neighbors", "warm_from", "budget", "tokens")),
 }
-"""Of a run over all rows of a corpus beyond memory: what it has not is null."""
+"""Of a run that has not all of it: what it has not is null."""
 
 
 @pytest.mark.parametrize(
     "record",
     [
         FULL,
-        OF_PASSES,
+        SPARSE,
     ],
-    ids=["full", "passes"],
+    ids=["full", "sparse"],
 )
 def test_a_record_is_written_as_it_was_read(record):
     check(record, SUMMARY)
@@ -87,7 +86,7 @@ def test_a_record_is_written_as_it_was_read(record):
 def test_a_full_record_is_written_in_its_order_and_every_field_is_filled():
     result = RunResult.from_dict(FULL)
     assert list(result.to_dict()) == list(FULL) == list(SUMMARY)
-    for part in (result, result.size, result.raw, result.certificate, result.effort, result.whole):
+    for part in (result, result.size, result.raw, result.certificate, result.effort):
         unset = [f.name for f in fields(part) if getattr(part, f.name) is None]
         assert not unset, (type(part), unset)
 
@@ -105,7 +104,6 @@ def test_its_parts_have_the_types_of_the_field():
     assert result.row_classes == RowClasses(10, 20, 30) and result.row_classes.settled == 30
     assert result.weights == WeightTotals(60.0, 71)
     assert result.effort == RunEffort(100, FULL["warm_from"], 1.5, 0.5, 0.25, 2.5, 1 << 29, "cpu")
-    assert result.whole == WholeCounts(3)
 
 
 def test_a_run_adds_what_a_selection_in_memory_has_not():
@@ -115,7 +113,7 @@ def test_a_run_adds_what_a_selection_in_memory_has_not():
     record = in_memory.of_run("a", RunEffort(steps=3), None).to_dict()
     assert (record["run_id"], record["status"], record["steps"]) == ("a", "done", 3)
     assert record["neighbors"] is record["warm_from"] is None
-    assert "passes" not in record and "unknown_ids" not in record
+    assert "unknown_ids" not in record
 
 
 def test_an_unknown_entry_is_ignored():
@@ -126,7 +124,7 @@ def test_an_unknown_entry_is_ignored():
 
 @pytest.mark.parametrize(
     "name, entry",
-    [("n", "many"), ("steps", -1), ("settled", {"inside": 1}), ("passes", 0.5), ("anchors", {"quality": {}})],
+    [("n", "many"), ("steps", -1), ("settled", {"inside": 1}), ("anchors", {"quality": {}})],
 )
 def test_an_entry_of_another_type_is_refused_by_its_name(name, entry):
     with pytest.raises(ValueError, match=name):

@@ -97,9 +97,6 @@ QUICK = [*CONFIGURATIONS, *RECIPES, *SWEPT]
 LIMITS = {SOLVED: 1e-6, SAMPLED: 1e-3}
 """How far a calibrated value may lie from the committed one; on another processor sampled masks take another way."""
 
-LOOSE = {"all rows centered": 3e-3}
-"""Ends in another local optimum on another processor: two are known, whose values differ by up to 0.0021."""
-
 BOUND_LIMIT = 1e-4
 """The same of a bound, on either kind: where a descent ends that has not converged follows the rounding on its way."""
 
@@ -191,22 +188,21 @@ def select(words: list[str]) -> dict:
 def use_recipe(words: list[str], applied: list[str] | None) -> dict:
     """The recipe of a run on the shards: ids that `apply` keeps with these words, or DuckDB where there are none.
 
-    Values: those of the recipe on all rows, and the raw quality and pairwise diversity of the ids that `score` prints.
+    Values: the raw quality and pairwise diversity of the ids that `score` prints.
     """
     run = run_select(words)["run_id"]
-    fitted: dict = {}
     if applied is None:
         call("recipe", run, "--output", "recipe.json", "--sql", "rule.sql")
         ids = query_shards(Path("rule.sql").read_text(encoding="utf-8"))
     else:
         folder = Path(tempfile.mkdtemp(dir=".", prefix="applied-"))
         call("recipe", run, "--output", "recipe.json")
-        fitted = call("apply", "recipe.json", "shards", "--output", str(folder), *applied).get("all_rows") or {}
+        call("apply", "recipe.json", "shards", "--output", str(folder), *applied)
         ids = read_ids(*folder.glob("*.ids.parquet"))
     Path("kept.txt").write_text("\n".join(["chunk_id", *ids]), encoding="utf-8")
     [scored] = call("score", "corpus.parquet", "--selection", "kept.txt", "--device", "cpu")["selections"]
     values = {"quality": scored["quality"], "diversity": scored["objectives"]["pairwise"]}
-    return outcome(ids, {"joint": fitted.get("value"), **values}, fitted.get("upper_bound"))
+    return outcome(ids, values, None)
 
 
 def query_shards(query: str) -> list[str]:

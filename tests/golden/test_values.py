@@ -33,6 +33,6 @@ def test_all_configurations_have_values():
 @pytest.mark.parametrize("name", configurations.QUICK)
 def test_the_values_are_those_committed(name, results):
     for term, expected in COMMITTED[name].items():
-        sure = configurations.LOOSE.get(name, configurations.LIMITS[configurations.kind(name)])
+        sure = configurations.LIMITS[configurations.kind(name)]
         limit = configurations.BOUND_LIMIT if term == "upper_bound" else sure
         assert results[name][term] == (None if expected is None else pytest.approx(expected, abs=limit)), term

@@ -11,6 +11,7 @@ import torch
 from datamask import objectives
 from datamask.config import SelectionConfig
 from datamask.errors import Stopped
+from datamask.learning import newton
 from datamask.learning.newton import TOLERANCE, PairwiseDual, _spread
 from datamask.learning.problem import Problem
 from datamask.learning.relaxation import advance, begin, upper_bound
@@ -96,6 +97,19 @@ def test_a_neighbours_solution_is_a_good_start():
     cold, warm = PairwiseDual(near).solve(), PairwiseDual(near).solve(first.y)
     assert warm.steps <= cold.steps
     assert warm.upper_bound == pytest.approx(cold.upper_bound, abs=2 * TOLERANCE)
+
+
+@pytest.mark.parametrize("lamb", [0.0, 0.5])
+def test_the_solution_of_a_sample_is_a_good_start(monkeypatch, lamb):
+    problem, _ = make(np.random.default_rng(5), 20_000, 16, 4500, lamb, np.arange(100, 20_000))
+    cold = PairwiseDual(problem).solve()
+    monkeypatch.setattr(newton, "PILOT_ROWS", 8000)
+    monkeypatch.setattr(newton, "MANY_ROWS", 15_000)
+    dual = PairwiseDual(problem)
+    assert float((dual._pilot(no_poll) - cold.y).norm()) < 0.1 * float(cold.y.norm())
+    found = dual.solve()
+    assert found.upper_bound == pytest.approx(cold.upper_bound, abs=2 * TOLERANCE)
+    assert 0 <= found.upper_bound - problem.joint.evaluate(found.mask).joint < 1e-4
 
 
 def test_copies_and_equal_qualities_do_no_harm():

@@ -1,4 +1,4 @@
-"""Runs over scratch of small corpora, for tests that hold them to what all rows say."""
+"""Runs of small corpora in memory and in mapped files."""
 
 from __future__ import annotations
 
@@ -27,16 +27,10 @@ def written_shards(place: Path, features: np.ndarray, quality: np.ndarray, parts
 def done_run(
     place: Path, *, rows: int | None = None, scratch: bool = True, **selection: object
 ) -> tuple[dict, np.ndarray]:
-    """Do a run on such a corpus, over scratch or in memory: its summary, and the selected rows, rising."""
+    """Do a run on such a corpus, in mapped files or in memory: its summary, and the selected rows, rising."""
     if scratch:
         selection["scratch_dir"] = str(place.parent / "scratch")
     config = SelectionConfig.from_options(device="cpu", **selection)
     run = RunStore(place.parent / "runs").create(RunConfig(CorpusConfig((str(place),), rows=rows), config))
     summary = execute(run).to_dict()
     return summary, np.sort(run.selection()["id"].to_numpy())
-
-
-def units_of(features: np.ndarray) -> np.ndarray:
-    """Unit rows, float64 ``(n, d)``, of features as the shards have them."""
-    units = features.astype(np.float64)
-    return units / np.linalg.norm(units, axis=1, keepdims=True)

@@ -51,7 +51,7 @@ def test_the_other_pages_open_it(page, whole):
         app = page(script, corpus=opening.key, run=run.id)
         assert not app.error, script
     tables = " ".join(str(value) for table in app.dataframe for value in table.value.to_numpy().ravel())
-    assert "out of core; the map shows a uniform sample" in tables + _text(app)
+    assert "in mapped files; the map shows a uniform sample" in tables + _text(app)
 
 
 def test_it_belongs_to_its_sample_and_its_corpus_is_opened_as_that(whole):

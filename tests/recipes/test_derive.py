@@ -17,10 +17,8 @@ from datamask.corpus.quality import transform
 from datamask.errors import DatamaskError, InputError, OptionError, RunStateError
 from datamask.objectives import disf
 from datamask.recipes import learned, quality, sharpening, thresholds
-from datamask.recipes.derive import derive
 from datamask.recipes.quality import total
 from datamask.recipes.recipe import Recipe
-from datamask.runs import recipe as recipe_module
 from datamask.runs.imports import import_ids
 from datamask.runs.recipe import recipe_of
 from datamask.runs.store import RunStore
@@ -201,15 +199,6 @@ def test_a_run_that_ended_far_from_an_optimum_says_so(tmp_path):
     recipe = recipe_of(done(tmp_path, estimator="random"))
     assert recipe.learned["otherwise"] > 100 and "come out otherwise than in the run" in recipe.notes[0]
     assert recipe.notes[0].endswith("--estimator relaxed ends at an optimum.")
-
-
-def test_the_rule_of_a_sample_that_is_solved_on_all_rows_says_nothing_of_the_sample(tmp_path, monkeypatch):
-    def of_a_sample(learned, poll, **provenance):
-        return derive(learned, poll, **provenance, rows_of="a sample")
-
-    monkeypatch.setattr(recipe_module, "derive", of_a_sample)
-    recipe = recipe_of(done(tmp_path, estimator="random"))
-    assert recipe.learned["otherwise"] > 100 and not recipe.notes
 
 
 def test_few_rows_for_the_unknowns_of_a_rule_are_said_with_their_number(tmp_path):

@@ -9,9 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from datamask.config import CorpusConfig, RunConfig, SelectionConfig
 from datamask.errors import InputError, RunStateError, StoreError
-from datamask.out_of_core.scratch import scratch_folder
 from datamask.runs import folders
 from datamask.runs.store import Run, RunStore
 from tests.making.run_folders import config, names
@@ -129,21 +127,6 @@ def test_a_link_to_a_folder_elsewhere_comes_back_and_only_the_link_goes(store, t
     later(monkeypatch, folders.KEPT_SECONDS + 10)
     store.create(config())
     assert names(store.root / folders.DELETED) == [] and "status.json" in names(elsewhere)
-
-
-def test_what_a_run_out_of_core_keeps_beside_it_stays_as_long_as_it_does(store, tmp_path, monkeypatch):
-    selection = SelectionConfig.from_options(objective="pairwise", scratch_dir=str(tmp_path))
-    run = store.create(RunConfig(CorpusConfig(("shard.parquet",)), selection))
-    scratch = scratch_folder(run.id, str(tmp_path))
-    with run.writer() as writer:
-        writer.update_facts(whole={"sample_rows": 2, "rows": 10, "scratch": str(scratch)})
-        writer.finish("stopped")
-    scratch.mkdir(parents=True)
-    store.discard(run.id)
-    assert scratch.is_dir()
-    later(monkeypatch, folders.KEPT_SECONDS + 10)
-    store.create(config())
-    assert not scratch.exists() and names(store.root / folders.DELETED) == []
 
 
 def test_a_folder_that_cannot_be_moved_stays_where_it_is(store, monkeypatch):

@@ -1,4 +1,4 @@
-"""What a selection takes, told before it runs: in memory, out of core, as a line and as JSON; nothing is written."""
+"""What a selection takes, told before it runs: in memory, in mapped files, as a line, as JSON; nothing is written."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ def told(capsys, *words):
     return capsys.readouterr().out.splitlines()[-1]
 
 
-@pytest.mark.parametrize("out_of_core", [False, True])
+@pytest.mark.parametrize("mapped", [False, True])
 @pytest.mark.parametrize("objective", ["pairwise", "facility"])
-def test_a_dry_run_says_what_the_run_takes_and_writes_nothing(corpus, capsys, monkeypatch, objective, out_of_core):
-    if out_of_core:
+def test_a_dry_run_says_what_the_run_takes_and_writes_nothing(corpus, capsys, monkeypatch, objective, mapped):
+    if mapped:
         monkeypatch.setattr("datamask.corpus.opening.default_row_limit", lambda *_, **__: 1000)
     words = ("--objective", objective, "--output", "out.parquet")
     line = told(capsys, *words)
     assert line.startswith(
-        f"300 of 1,500 rows of 8 dimensions{', out of core' if out_of_core else ''}. Columns: id (id)"
+        f"300 of 1,500 rows of 8 dimensions{', in mapped files' if mapped else ''}. Columns: id (id)"
     )
     answer = json.loads(told(capsys, *words, "--json"))
     assert (answer["rows"], answer["dim"], answer["selected"]) == (ROWS, 8, 300)
-    assert answer["all_rows"] == out_of_core and answer["columns"]["features"] and answer["columns"]["quality"]
+    assert answer["all_rows"] == mapped and answer["columns"]["features"] and answer["columns"]["quality"]
     assert min(answer["memory_bytes"], answer["disk_bytes"], answer["minutes"]) > 0
     assert [path.name for path in corpus.iterdir()] == ["rows.parquet"]
 

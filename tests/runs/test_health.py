@@ -152,8 +152,8 @@ def test_half_of_the_steps_are_of_those_that_are_planned(said):
     )
 
 
-@pytest.mark.parametrize("name", ["swaps", "anneals", "refills", "dual_steps", "pass"])
-def test_swaps_bounds_and_passes_after_a_learner_that_fell_hide_nothing(said, name):
+@pytest.mark.parametrize("name", ["swaps", "anneals", "refills", "dual_steps"])
+def test_swaps_and_bounds_after_a_learner_that_fell_hide_nothing(said, name):
     after = {"joint": np.concatenate([FALLEN, np.full(10, 0.9)]), "decided": np.ones(50)}
     assert "lost again" not in said(after)
     assert "71 % of the gain" in said({**after, name: np.concatenate([np.full(STEPS, np.nan), np.arange(1.0, 11.0)])})

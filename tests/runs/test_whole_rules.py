@@ -1,4 +1,4 @@
-"""Rules of facility over all rows, in memory and over scratch: they hold exactly, and bounds hold under them."""
+"""Rules in memory and in mapped files: they hold exactly, and bounds hold under them."""
 
 from __future__ import annotations
 
@@ -100,18 +100,16 @@ def test_rules_hold_and_no_selection_that_obeys_them_exceeds_the_bound(tmp_path,
 
     assert allowed([*given, *selected])
     best = best_value(allowed)
-    assert summary["upper_bound"] >= best - 2e-3  # features were rounded to float16
-    assert best - 0.1 <= summary["joint"] <= best + 2e-3
+    assert summary["upper_bound"] >= best - 1e-6
+    assert best - 0.1 <= summary["joint"] <= best + 1e-6
     assert summary["given"] == len(given) if given else "given" not in summary or not summary["given"]
 
 
 @pytest.mark.parametrize("scratch", [False, True])
 @pytest.mark.parametrize("rules", [{"pin": [0, 5]}, {"ban": [1, 2, 3, 4]}, {"pin": [7], "ban": [0], "given": [2, 9]}])
-def test_solutions_by_passes_obey_rows_that_are_named(tmp_path, shards, rules, scratch):
+def test_pairwise_obeys_rows_that_are_named_and_so_does_its_recipe(tmp_path, shards, rules, scratch):
     options = {name: listed(tmp_path / f"{name}.txt", rows) for name, rows in rules.items()}
-    options |= {"objective": "pairwise", "estimator": "relaxed"}
-    options |= {"scratch_dir": str(tmp_path / "scratch")} if scratch else {}
-    summary, selected, run = done(tmp_path, shards, False, **options)
+    summary, selected, run = done(tmp_path, shards, scratch, objective="pairwise", **options)
     given = rules.get("given", [])
 
     def allowed(members):
@@ -123,10 +121,9 @@ def test_solutions_by_passes_obey_rows_that_are_named(tmp_path, shards, rules, s
     best = best_value(allowed, truth.pairwise)
     assert summary["upper_bound"] >= best - 1e-9
     assert best - 0.05 <= summary["joint"] <= best + 1e-6
-    if scratch:
-        recipe = recipe_of(run)
-        assert set(recipe.always) == {f"row-{row}" for row in rules.get("pin", ())}
-        assert set(recipe.never) == {f"row-{row}" for row in [*rules.get("ban", ()), *given]}
+    recipe = recipe_of(run)
+    assert set(recipe.always) == {f"row-{row}" for row in rules.get("pin", ())}
+    assert set(recipe.never) == {f"row-{row}" for row in [*rules.get("ban", ()), *given]}
 
 
 @pytest.mark.parametrize("scratch", [False, True])

@@ -182,7 +182,7 @@ def test_a_page_asks_no_store_what_there_is_to_export(remote_run, monkeypatch):
     assert remote_run.config.corpus.inputs[0] in facts
 
 
-def test_all_rows_of_a_bucket_out_of_core_are_those_of_the_disk(folder, bucket, capsys):
+def test_all_rows_of_a_bucket_in_mapped_files_are_those_of_the_disk(folder, bucket, capsys):
     words = ("--objective", "pairwise", "--scratch-dir", "scratch", "--rows", "60", "--json")
     ids = {}
     for name, source in (("here", "corpus"), ("elsewhere", bucket.url("corpus"))):
@@ -200,7 +200,7 @@ def test_all_rows_of_a_bucket_out_of_core_are_those_of_the_disk(folder, bucket, 
     assert masks == len(ids["elsewhere"])
 
 
-def test_a_first_pass_that_the_store_breaks_off_leaves_a_run_to_go_on_with(folder, bucket, proxy, monkeypatch):
+def test_reading_all_rows_that_the_store_breaks_off_leaves_a_run_to_go_on_with(folder, bucket, proxy, monkeypatch):
     """Its sample was read; then the store breaks off, and comes back."""
     monkeypatch.setattr(patience, "FIRST_PAUSE", 0.01)
     monkeypatch.setenv("DATAMASK_REMOTE_TRIES", "2")

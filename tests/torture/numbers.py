@@ -2,8 +2,7 @@
 
 Of every selection: it has the right size and obeys the rules; each reported value is that of the definition; what is
 called proved is; no bound lies below the best of all selections. And on 200 fixed problems `counterfactual` finds the
-optimum as often as it did when that was counted, less at most two. Runs over scratch, which rounds features, are
-held to the features that the shards hold.
+optimum as often as it did when that was counted, less at most two.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 
@@ -23,13 +21,10 @@ from tests.torture.small_problems import (
     counted_problems,
     drawn_problem,
     quality_of,
-    scratch_problem,
     value_of,
 )
 
-DRAWN, OUT_OF_CORE = 6_000, 2_000
-SCRATCH_FIRST = COUNTED * len(OBJECTIVES) + DRAWN
-"""The first case that is a run over scratch."""
+DRAWN = 6_000
 
 ONCE_FOUND = {"facility": 192, "pairwise": 199, "disf_fixed": 196, "disf": 167}
 """Of the 200 problems, on how many the optimum was found in November 2026."""
@@ -42,20 +37,15 @@ OPTIMAL = 1e-5
 
 FLOAT32 = 2.0**-24
 
-SCRATCH_NEAR = 1e-6
-"""Distance within which values of a run over scratch are those of the definition; relative to those above 1."""
-
 
 def run(number: int, folder: Path) -> str:
-    """One case: first the counted problems, objective by objective, then the drawn ones, then runs over scratch."""
+    """One case: first the counted problems, objective by objective, then the drawn ones."""
     import torch
 
     torch.set_num_threads(1)
     if number < COUNTED * len(OBJECTIVES):
         objective, small = _counted(number)
         return f"{objective} {_optimum(objective, small, folder)}"
-    if number >= SCRATCH_FIRST:
-        return _over_scratch(scratch_problem(number), folder)
     return _checked(drawn_problem(number), folder)
 
 
@@ -64,8 +54,6 @@ def describe(number: int) -> str:
     if number < COUNTED * len(OBJECTIVES):
         objective, small = _counted(number)
         return f"is the optimum found? {objective}, {small}"
-    if number >= SCRATCH_FIRST:
-        return f"out of core, {scratch_problem(number)}"
     return str(drawn_problem(number))
 
 
@@ -129,55 +117,6 @@ def _checked(small: Small, folder: Path) -> str:
     _check_anchors(small, selection.summary, truth)
     _check_bound(small, selection.summary, truth, members)
     return f"{options['estimator']} right"
-
-
-def _over_scratch(small: Small, folder: Path) -> str:
-    """A run over scratch, which rounds features to float16: size, values and bound are those of the shards' own."""
-    from datamask.errors import InputError
-    from tests.making.whole_runs import done_run, units_of, written_shards
-
-    shards = written_shards(folder / "shards", small.features, small.quality)
-    try:
-        summary, members = done_run(shards, **small.options)
-    except InputError as error:
-        return _scratch_refused(small, units_of(small.features), str(error))
-    _check_rules(small, SimpleNamespace(rows=members, summary=summary), members)
-    truth = _Truth(small, units_of(small.features), summary, small.options["objective"])
-    _check_scratch_values(small, summary, truth, members)
-    _check_scratch_bound(small, summary, truth)
-    return "out of core right" if summary["upper_bound"] is not None else "out of core unproved"
-
-
-def _scratch_refused(small: Small, x: np.ndarray, said: str) -> str:
-    """A run over scratch needs a rule. It has none where what counts is level, or only two points are left, of which
-    a rule may score both the same."""
-    raw, lamb = small.options["scale"] == "raw", small.options["lamb"]
-    level = lamb == 0 or np.ptp(small.quality) <= (1e-12 if raw else 0.0)
-    truth = _Truth(small, x, {}, small.options["objective"])
-    alike = lamb == 1 or truth.within_rounding() or len(np.unique(x, axis=0)) < 3
-    if not (level and alike and said.startswith("no threshold tells rows apart")):
-        raise Finding(f"{small}: refused: {said}")
-    return "out of core refused"
-
-
-def _check_scratch_values(small: Small, summary: dict, truth: _Truth, members: np.ndarray) -> None:
-    values = {"quality": (summary["quality"], quality_of(small, members))}
-    values |= {name: (summary["objectives"][name], truth.raw(name, members)) for name in truth.weights}
-    values |= {
-        f"calibrated {name}": (summary["calibrated"][name], share) for name, share in _shares(truth, members).items()
-    }
-    for name, (came, expected) in values.items():
-        _close(small, name, came, expected, SCRATCH_NEAR * max(1.0, abs(expected)))
-
-
-def _check_scratch_bound(small: Small, summary: dict, truth: _Truth) -> None:
-    values = truth.joint()
-    best, bound = float(values.max()), summary["upper_bound"]
-    if bound is None and truth.within_rounding():
-        return  # then nothing is called proved
-    if bound is None or bound < best - 1e-9 * max(1.0, abs(best)):
-        rows = truth.possible[int(values.argmax())].tolist()
-        raise Finding(f"{small}: the bound {bound!r} is not at least {best!r}, which rows {rows} have")
 
 
 def _refused(small: Small, possible: list[np.ndarray], error: Exception) -> str:
@@ -378,4 +317,6 @@ def _check_bound(small: Small, summary: dict, truth: _Truth, members: np.ndarray
         raise Finding(f"{small}: the bound {bound!r} lies below {best!r} of rows {rows}, by {best - bound:.3g}")
 
 
-PART = Part("numbers", "Small problems against brute force", SCRATCH_FIRST + OUT_OF_CORE, run, 2.0, describe, verdict)
+PART = Part(
+    "numbers", "Small problems against brute force", COUNTED * len(OBJECTIVES) + DRAWN, run, 2.0, describe, verdict
+)

@@ -26,7 +26,7 @@ class Small:
     """One problem.
 
     Attributes:
-        features: ``(n, d)``, as written to the file: float32, over scratch any of `SCRATCH_TYPES`.
+        features: ``(n, d)``, as written to the file: float32.
         quality, lengths: float64 ``(n,)``.
         kind: class of each row, for quotas. options: of `datamask.select`, files of ids aside.
         pinned, banned, given: rows. budget: tokens, None: S rows.
@@ -276,38 +276,6 @@ def drawn_problem(number: int) -> Small:
     return Small(
         features.astype(np.float32), quality, lengths, kind, options, f"{shape}, {qualities} qualities", size, **limits
     )
-
-
-SCRATCH_TYPES = ("float16", "float32", "float64")
-SCRATCH_SHAPES = ("plain", "copies", "offset", "near", "copies, offset", "copies, near")
-
-
-def scratch_problem(number: int) -> Small:
-    """Problem `number` of those for runs over scratch, from its number alone; many have rows that nearly coincide."""
-    rng = np.random.default_rng([11, number])
-    kind, shape = str(rng.choice(SCRATCH_TYPES)), str(rng.choice(SCRATCH_SHAPES))
-    n, d = int(rng.integers(4, 14)), int(rng.integers(2, 7))
-    size = int(rng.choice([2, n - 1, rng.integers(2, n), rng.integers(2, n)]))
-    features = np.zeros((n, d), kind)
-    # rows of one direction leave nothing to choose by: their spread is rounding
-    while _spread(features) < 1e-12:
-        drawn = _features(rng, shape.rpartition(", ")[2], n, d)
-        if shape.startswith("copies, "):
-            drawn = drawn[rng.integers(0, max(2, n // 2), n)]
-        features = drawn.astype(kind)
-    options = {
-        "objective": str(rng.choice(["pairwise", "disf_fixed"])),
-        "lamb": float(rng.choice([0.0, 0.3, 0.5, 0.9, 1.0])),
-        "scale": str(rng.choice(["calibrated", "raw"])),
-        "select_ratio": size / n,
-    }
-    quality = _quality(rng, str(rng.choice(QUALITIES)), n)
-    return Small(features, quality, np.ones(n), np.repeat("a", n), options, f"{kind}, {shape}", size)
-
-
-def _spread(features: np.ndarray) -> float:
-    x = features.astype(np.float64)
-    return float((x / np.maximum(np.linalg.norm(x, axis=1, keepdims=True), 1e-300)).std(axis=0).min())
 
 
 def _features(rng: np.random.Generator, shape: str, n: int, d: int) -> np.ndarray:

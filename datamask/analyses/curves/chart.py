@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from datamask.analyses.curves.phases import BOUND, LEARNING, PASSES, PICKING, SOLVING, SWAPS
+from datamask.analyses.curves.phases import BOUND, LEARNING, PICKING, SOLVING, SWAPS
 from datamask.analyses.curves.tables import BATCH, CURVE, END, FINAL, GAP, GOES_ON, MASKS, RULE, TURN, Curves
 from datamask.dashboard.drawing import palette
 
@@ -23,7 +23,6 @@ TURNS = {
     f"{BOUND} begins": ("square", "■ bound"),
     GOES_ON: ("cross", f"✚ {GOES_ON}"),
     f"{PICKING} begins": ("triangle-down", "▼ picks"),
-    f"{PASSES} begins": ("triangle-right", "▶ passes over all rows"),
     f"{LEARNING} begins": ("circle", "● mask learning"),
     f"{SOLVING} begins": ("triangle-left", "◀ solver"),
 }

@@ -10,17 +10,9 @@ import pandas as pd
 
 from datamask.runs.store import Run
 
-LEARNING, SOLVING, PICKING, SWAPS, BOUND, PASSES = (
-    "mask learning",
-    "solver",
-    "picks",
-    "swaps",
-    "bound",
-    "passes over all rows",
-)
+LEARNING, SOLVING, PICKING, SWAPS, BOUND = "mask learning", "solver", "picks", "swaps", "bound"
 
 SIGNS = (
-    ("pass", PASSES),
     ("dual_steps", BOUND),
     ("swaps", SWAPS),
     ("anneals", SWAPS),

@@ -97,7 +97,7 @@ class Curves:
 
 def curve(run: Run, measure: str = "joint") -> Curves:
     """The learning curve of one measure, in the scale the run was learned in, or how far it is below its bound."""
-    metrics, config, result = of_all_rows(run.metrics()), run.config.selection, run.status().result or NO_RESULT
+    metrics, config, result = run.metrics(), run.config.selection, run.status().result or NO_RESULT
     raw, masks = config.scale == "raw", config.n_rollout
     if measure == GAP:
         certificate = result.certificate
@@ -245,18 +245,6 @@ def gaps(metrics: dict[str, np.ndarray], certificate: ProvedBound) -> np.ndarray
     return np.maximum(bounds - values, CLOSED)
 
 
-def of_all_rows(metrics: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Of a run on all rows of a corpus beyond memory its passes alone, once there are some.
-
-    What it learned before from a sample has other values and bounds, and would seem to lie above the proved one.
-    """
-    passes = metrics.get("pass")
-    if passes is None or not np.isfinite(passes).any():
-        return metrics
-    rows = np.isfinite(passes)
-    return {name: values[rows] for name, values in metrics.items()} | {"step": passes[rows]}
-
-
 def shares(metrics: Mapping[str, np.ndarray], config: SelectionConfig, anchors: Anchors, measure: str) -> np.ndarray:
     """One measure at each record as share of the attainable gain, float64; NaN where there is none.
 
@@ -290,7 +278,7 @@ def thinned(indices: np.ndarray) -> np.ndarray:
 
 
 def _shared_way(run: Run, label: str, measure: str, lamb: float | None) -> pd.DataFrame:
-    metrics, config, result = of_all_rows(run.metrics()), run.config.selection, run.status().result or NO_RESULT
+    metrics, config, result = run.metrics(), run.config.selection, run.status().result or NO_RESULT
     anchors, end = run.anchors() or Anchors(), result.calibrated.of(measure)
     if measure == "joint" and lamb is not None and lamb != config.lamb:
         quality, diversity = (shares(metrics, config, anchors, term) for term in ("quality", "diversity"))

@@ -28,7 +28,7 @@ OF_SELECTION = (
 OF_RECIPE = (
     *("run", "name", "fingerprint", "total_rows", "files", "columns", "versions", "estimator", "calibrated"),
     *("upper_bound", "settings", "rows", "selected", "share_selected", "kept", "share_kept", "otherwise"),
-    *("beyond_the_run", "prune", "collapse", "center", "components", "quotas", "pinned", "left_out", "rows_of"),
+    *("beyond_the_run", "prune", "collapse", "center", "components", "quotas", "pinned", "left_out"),
 )
 """Of where a recipe was learned."""
 

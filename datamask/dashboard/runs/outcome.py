@@ -51,13 +51,13 @@ def objective_choice(objective: str) -> str:
 
 
 def sample_words(run: Run) -> str:
-    """Of a run on all rows of a corpus beyond memory, that pages draw a sample of them; else nothing."""
+    """Of a run on mapped arrays, that pages draw a sample of its rows; else nothing."""
     sample = (run.whole or {}).get("sample_rows")
     return "" if sample is None else f"; the map shows a uniform sample of {sample:,}"
 
 
 def size_words(run: Run) -> str:
-    """How many rows a run beyond memory selected of all: the answer bar has those of its sample."""
+    """How many rows a run on mapped arrays selected of all: the answer bar has those of its sample."""
     size = (run.status().result or NO_RESULT).size
     return "" if run.whole is None or size.selected is None else f" · {size.selected:,} of {size.n or 0:,} rows"
 

@@ -69,7 +69,7 @@ def _rows_words(run: Run, n: int | None, total: int | None) -> str:
     """How many rows the run selected from, of how many."""
     whole = run.whole or {}
     if "rows" in whole and total:
-        return f"{words.of_total(int(whole['rows']), int(total))}, out of core{outcome.sample_words(run)}"
+        return f"{words.of_total(int(whole['rows']), int(total))}, in mapped files{outcome.sample_words(run)}"
     return words.of_total(int(n), int(total or n)) if n else "–"
 
 

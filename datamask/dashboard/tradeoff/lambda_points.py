@@ -116,7 +116,7 @@ WHOLE = (
     "λ cannot be dragged for a run on all rows, because only a sample of them is open. Show a run on the sample, "
     "or none, to drag λ"
 )
-"""Why there is nothing to drag beside a run on all rows of a corpus beyond memory."""
+"""Why there is nothing to drag beside a run on mapped arrays."""
 
 
 def solved_by(behind: live.Session | None) -> list[LambdaPoint]:

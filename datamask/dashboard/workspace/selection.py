@@ -53,7 +53,7 @@ class Selection:
 
     @property
     def stored(self) -> int:
-        """How many ids its file holds: of a run on all rows of a corpus beyond memory those too that are not open."""
+        """How many ids its file holds: of a run on mapped arrays those too that are not open."""
         known = None if self.run is None else (self.run.status().result or NO_RESULT).size.selected
         return self.count if known is None else known
 

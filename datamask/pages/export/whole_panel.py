@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -125,7 +126,7 @@ def _start(config: RunConfig, corpus: Corpus) -> None:
 
 
 def _live(run_id: str, state: str) -> None:
-    """How far it is, by what its folder says: passes or blocks done, the value so far, the time left."""
+    """How far it is, by what its folder says: the value so far, the time left."""
     run = session.store().get(run_id)
     status = run.status()
     if status.state != state or not status.active:
@@ -144,20 +145,10 @@ def _live(run_id: str, state: str) -> None:
 
 
 def _so_far(run: Run) -> str:
-    """Steps over all rows that are done, and what they came to."""
-    numbers = run.metrics()
-    if "pass" not in numbers:
-        return ""
-    done = numbers["pass"] == numbers["pass"]  # of the lines of the sample it is no number
-    if not done.any():
-        return ""
-    count = int(numbers["pass"][done].max())
-    sentence = f"Over all rows {count:,} {'step is' if count == 1 else 'steps are'} done"
-    for name, label in (("joint", "value so far"), ("gap", "gap")):
-        values = numbers[name][done] if name in numbers else []
-        if len(values) and values[-1] == values[-1]:
-            sentence += f" · {label} {words.value(float(values[-1]))}"
-    return words.plain(sentence, 300)
+    """The last value of a selection from all rows."""
+    values = run.metrics().get("joint", np.zeros(0))
+    values = values[np.isfinite(values)]
+    return f"Value so far {words.value(float(values[-1]))}" if len(values) else ""
 
 
 def _ended(run: Run) -> None:

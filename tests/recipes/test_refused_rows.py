@@ -1,4 +1,4 @@
-"""One contract for opening in memory, writing scratch and applying a recipe: the same rows are refused, and why."""
+"""One contract for opening in memory and in mapped files and for applying a recipe: which rows are refused."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ from datamask.config import CorpusConfig, QualityColumn
 from datamask.corpus import open_corpus
 from datamask.corpus.shards import open_source
 from datamask.errors import InputError
-from datamask.out_of_core.scratch_writing import write_scratch
-from datamask.out_of_core.whole_corpus import WholeCorpus
 from datamask.recipes import Recipe
 from datamask.recipes.apply import apply
 from datamask.recipes.batches import Judge
@@ -29,16 +27,14 @@ NAN, INF = float("nan"), float("inf")
 ENDS = {"random": 0.0, "best": 1.0, "best_kind": "proved"}
 
 
-def _open(folder, columns, drop):
-    corpus = open_corpus(CorpusConfig((str(folder),), quality_columns=columns, drop_invalid=drop))
+def _open(folder, columns, drop, into=None):
+    config = CorpusConfig((str(folder),), quality_columns=columns, drop_invalid=drop)
+    corpus = open_corpus(config, into=into)
     return set(zip(corpus.source_file.tolist(), corpus.source_row.tolist())), corpus.provenance.dropped
 
 
-def _scratch(folder, columns, drop):
-    config = CorpusConfig((str(folder),), quality_columns=columns, drop_invalid=drop)
-    scratch = write_scratch(WholeCorpus.open(config, quality=_frozen(folder, columns)), folder / "scratch")
-    shards, rows = scratch.place(np.arange(scratch.rows))
-    return set(zip(shards.tolist(), rows.tolist())), scratch.dropped
+def _open_in_maps(folder, columns, drop):
+    return _open(folder, columns, drop, folder.parent / "maps")
 
 
 def _apply(folder, columns, drop):
@@ -66,7 +62,7 @@ def _apply(folder, columns, drop):
     return rows, summary["dropped"]
 
 
-WAYS = {"opening": _open, "scratch": _scratch, "apply": _apply}
+WAYS = {"opening": _open, "maps": _open_in_maps, "apply": _apply}
 
 
 def _frozen(folder, columns) -> tuple[FrozenQuality, ...]:
