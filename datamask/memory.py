@@ -22,6 +22,13 @@ LIMITS = {"cgroup2": ("memory.max", "memory.high"), "cgroup": ("memory.limit_in_
 """By the type of the file system, which is the version: files of a group that hold a limit. The kernel slows a process
 down beyond ``memory.high`` until it hardly moves."""
 
+IN_MEMORY = ("tmpfs", "ramfs")
+ACROSS_A_NETWORK = (
+    *("nfs", "nfs4", "cifs", "smb3", "smbfs", "afs", "9p", "ceph", "lustre", "beegfs", "gpfs", "glusterfs"),
+    *("fuse.ceph", "fuse.glusterfs", "fuse.sshfs", "fuse.s3fs", "fuse.gcsfuse", "fuse.rclone"),
+)
+"""Types of file systems."""
+
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
 """As in ``malloc.h``."""
 
@@ -39,8 +46,8 @@ def memory_bytes(root: str | os.PathLike[str] | None = None) -> int:
     return min([machine, *group_limits(Path(root or ROOT))])
 
 
-def lies_in_memory(folder: str | os.PathLike[str], root: str | os.PathLike[str] | None = None) -> bool:
-    """Whether a folder lies on a file system in memory (tmpfs, ramfs); False where ``mountinfo`` says nothing.
+def file_system(folder: str | os.PathLike[str], root: str | os.PathLike[str] | None = None) -> str:
+    """The type of the file system of a folder, such as ``ext4``; "" where ``mountinfo`` says nothing.
 
     Args:
         folder: it, or the part of its path that is there. root: what to read in place of `ROOT`.
@@ -48,7 +55,12 @@ def lies_in_memory(folder: str | os.PathLike[str], root: str | os.PathLike[str] 
     place = PurePosixPath(os.path.realpath(folder))
     kinds = {PurePosixPath(fields[4]): system[0] for fields, system in _mount_entries(Path(root or ROOT))}
     mount = next((above for above in (place, *place.parents) if above in kinds), None)
-    return mount is not None and kinds[mount] in ("tmpfs", "ramfs")
+    return "" if mount is None else kinds[mount]
+
+
+def lies_in_memory(folder: str | os.PathLike[str], root: str | os.PathLike[str] | None = None) -> bool:
+    """Whether a folder lies on a file system in memory. Args: as `file_system`."""
+    return file_system(folder, root) in IN_MEMORY
 
 
 def group_limits(root: Path) -> Iterator[int]:

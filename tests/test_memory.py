@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from datamask.memory import lies_in_memory, memory_bytes
+from datamask.memory import file_system, lies_in_memory, memory_bytes
 
 MIB = 1 << 20
 MACHINE = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
@@ -136,4 +136,5 @@ def test_a_folder_on_a_file_system_in_memory_is_known(tmp_path):
     root = machine(tmp_path, "0::/\n", mounts, {})
     in_memory = {"/tmp": True, "/tmp/a/b": True, "/tmp/disk one/a": False, "/var": False, "/tmpfs": False}
     assert {place: lies_in_memory(place, root) for place in in_memory} == in_memory
+    assert file_system("/var", root) == "ext4" and file_system("/tmp/a", root) == "tmpfs"
     assert not lies_in_memory("/tmp", machine(tmp_path / "silent", "0::/\n", None, {}))

@@ -19,8 +19,9 @@ from datamask.evaluation.problems import PosedProblem
 from datamask.evaluation.result import RunEffort
 from datamask.evaluation.selection import Selection
 from datamask.learning.loop import Estimator, Learned
-from datamask.runs import phases, run_facts
+from datamask.runs import run_facts
 from datamask.runs.callbacks import Callbacks
+from datamask.runs.phases import Phase, phase_of
 from datamask.runs.recording import Clock, Recorder
 from datamask.runs.store import Run
 from datamask.runs.writer import RunWriter
@@ -107,9 +108,9 @@ class Execution:
 
     def say_prepared(self, share: float, what: str) -> None:
         """Tell how far the pool is with a part of its preparation, of which several may count from nothing."""
-        if (phase := phases.phase_of(what)) is not None:
+        if (phase := phase_of(what)) is not None:
             self.pace.begin(phase)
-            if phase == phases.GRAPH:  # solving for the ends may be done at any share
+            if phase == Phase.GRAPH:  # solving for the ends may be done at any share
                 self.pace.at(share)
         self.say(what)
 

@@ -23,7 +23,7 @@ from datamask.files import existing_parent
 from datamask.memory import memory_bytes
 from datamask.polling import Poll, no_poll
 from datamask.runs.folders import scratch_place
-from datamask.runs.phases import GRAPH, LOADING_SECONDS, expected_seconds
+from datamask.runs.phases import LOADING_SECONDS, Phase, expected_seconds
 
 LIBRARY_BYTES = 500_000_000
 """Memory of the process before it holds a row."""
@@ -116,7 +116,7 @@ def _by_stages(selection: SelectionConfig, look: Look, n: int, size: int) -> tup
         graph=graph,
         cores=thread_count(n),
     )
-    solving = phases[GRAPH] + SOLVED * (sum(phases.values()) - phases[GRAPH])
+    solving = phases[Phase.GRAPH] + SOLVED * (sum(phases.values()) - phases[Phase.GRAPH])
     seconds = LOADING_SECONDS + look.rows * (READ_SECONDS + READ_DIM_SECONDS * look.dim) + solving
     # features as they are read, and a second time for the objective or, rounded, for the graph
     beside = ID_BYTES * (1 + len(selection.beside))

@@ -11,7 +11,7 @@ from datamask.corpus.corpus import Corpus
 from datamask.corpus.opening import fits_in_memory
 from datamask.corpus.shared_corpora import shared_corpora
 from datamask.errors import OptionError
-from datamask.memory import lies_in_memory
+from datamask.memory import ACROSS_A_NETWORK, file_system, lies_in_memory
 from datamask.polling import Poll, no_poll
 from datamask.runs.folders import scratch_place
 from datamask.runs.store import Run
@@ -53,6 +53,16 @@ def maps_folder(config: RunConfig, root: Path, poll: Poll = no_poll) -> Path | N
     if config.selection.scratch_dir is None and lies_in_memory(folder):
         raise OptionError(f"{folder} lies in memory (tmpfs), where files save none; name a disk with --scratch_dir")
     return folder
+
+
+def place_sentence(folder: Path) -> str:
+    """Where the mapped files lie, and what is wrong with that place."""
+    sentence, kind = f"features and neighbor lists lie in files in {folder}", file_system(folder)
+    if lies_in_memory(folder):
+        return f"{sentence}, which is in memory ({kind}), where files save none; --scratch_dir names a disk"
+    if kind in ACROSS_A_NETWORK:
+        return f"{sentence}, on a network file system ({kind}), which is slow; --scratch_dir names a local disk"
+    return sentence
 
 
 def corpus_of(run: Run, work: Work = UNWATCHED) -> Corpus:

@@ -7,17 +7,31 @@ puts the pace of the phases that are over, and of the one under way, in their pl
 
 from __future__ import annotations
 
+import enum
 import re
 
 from datamask import catalogue
 from datamask.config import SelectionConfig
 from datamask.options.components import asked_components
 
-GRAPH, ENDS, REFERENCES, LEARNING, ENDING = "graph", "ends", "references", "learning", "ending"
+
+class Phase(enum.StrEnum):
+    """The phases of a run, in their order. Killed in any, it goes on and ends in the ids of an unbroken one."""
+
+    OPENING = "opening"
+    GRAPH = "graph"
+    ENDS = "ends"
+    REFERENCES = "references"
+    LEARNING = "learning"
+    ENDING = "ending"
+    WRITING = "writing"
+
+
+PLANNED = (Phase.GRAPH, Phase.ENDS, Phase.REFERENCES, Phase.LEARNING, Phase.ENDING)
 """Building the neighbour graph; solving for the ends of the scales; what the ends are compared with; the steps; and
 after them swaps, the bound, the values, and what is written."""
 
-_WORDS = {re.compile("Neighbor graph"): GRAPH, re.compile("finding what .* alone would select"): ENDS}
+_WORDS = {re.compile("Neighbor graph"): Phase.GRAPH, re.compile("finding what .* alone would select"): Phase.ENDS}
 
 _APPROXIMATE, _COMPARED, _OFFERED = 3.5e-7, 3.5e-11, 6e-10
 """Seconds of a graph: by cells, per row and dimension; of all pairs, per pair and dimension, and per pair."""
@@ -29,7 +43,7 @@ _THREADED = 0.7
 """Power of the number of threads by which steps get quicker."""
 
 
-def phase_of(what: str) -> str | None:
+def phase_of(what: str) -> Phase | None:
     """The phase that words of progress on a pool are about; None: of no phase of its own."""
     return next((phase for words, phase in _WORDS.items() if words.match(what)), None)
 
@@ -46,10 +60,10 @@ def expected_seconds(
         cores: that work on it.
     """
     steps = config.planned_steps(n)
-    seconds = dict.fromkeys((GRAPH, ENDS, REFERENCES, LEARNING, ENDING), 0.05)
+    seconds: dict[str, float] = dict.fromkeys(PLANNED, 0.05)
     if graph:
         pairs = float(n) * n
-        seconds[GRAPH] += (
+        seconds[Phase.GRAPH] += (
             _APPROXIMATE * n * dim * (max(n, 1) / 1e5) ** 0.3 if approximate else pairs * (_COMPARED * dim + _OFFERED)
         ) / cores
     by_masks = config.n_rollout is not None and steps is not None
@@ -59,11 +73,11 @@ def expected_seconds(
         own = asked_components(config.components, dim, entry.leading) if entry.components else dim
         unit = float(n) * (listed if entry.needs_neighbors else own)
         ends, references, mask, solution, after_steps, after_solution = (unit * cost for cost in entry.run_seconds)
-        seconds[ENDS] += ends
-        seconds[REFERENCES] += references
+        seconds[Phase.ENDS] += ends
+        seconds[Phase.REFERENCES] += references
         if by_masks:
-            seconds[LEARNING] += masks * mask
+            seconds[Phase.LEARNING] += masks * mask
         elif catalogue.estimator(config.estimator).guided:
-            seconds[LEARNING] += solution
-        seconds[ENDING] += after_steps if by_masks else after_solution
+            seconds[Phase.LEARNING] += solution
+        seconds[Phase.ENDING] += after_steps if by_masks else after_solution
     return seconds

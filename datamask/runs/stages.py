@@ -33,7 +33,8 @@ from datamask.measured import Anchors
 from datamask.runs import contents, digests, phases, run_facts, whole
 from datamask.runs.execution import Execution
 from datamask.runs.folders import RUN_ID
-from datamask.runs.mapping import all_rows_of, corpus_of, is_mapped, selected_from
+from datamask.runs.mapping import all_rows_of, corpus_of, is_mapped, place_sentence, selected_from
+from datamask.runs.phases import Phase
 from datamask.runs.recording import Recorder
 from datamask.runs.records import CHECKPOINT
 from datamask.runs.store import RunStore
@@ -52,13 +53,14 @@ def load_corpus(execution: Execution) -> None:
         RunStateError: it has changed since.
     """
     config, run, writer = execution.config, execution.run, execution.writer
+    execution.pace.begin(Phase.OPENING)
     if is_mapped(run.config, execution.poll):
         execution.sample = whole.open_sample(execution)
     pool = execution.pool = _shared(execution) or _opened(execution)
     execution.graph_before = pool.seconds_graph
     corpus, size = pool.corpus, config.size(len(pool), pool.tokens)
     if corpus.place.folder is not None:
-        execution.callbacks.note(f"features and neighbor lists lie in files in {corpus.place.folder}")
+        execution.callbacks.note(place_sentence(corpus.place.folder))
     execution.poll()
     recorded = (run.facts() if execution.sample is None else run.whole or {}).get("fingerprint")
     if recorded and recorded != corpus.fingerprint:
@@ -144,7 +146,7 @@ def pose_problem(execution: Execution) -> None:
     ends: Anchors | None = execution.run.anchors() if writer.has_checkpoint else None
     posed = execution.posed = pose(pool, config, execution.poll, ends)
     clock.ends = lanes.clock() - began - (pool.seconds_graph - graph_at)
-    execution.pace.begin(phases.REFERENCES)
+    execution.pace.begin(Phase.REFERENCES)
     execution.say("measuring top quality, for comparison")
     writer.update_facts(**run_facts.of_problem(posed, execution.poll), **run_facts.of_graph(pool))
     if config.n_epochs:
@@ -173,13 +175,13 @@ def learn_selection(execution: Execution) -> None:
 
     total = max(estimator.total_steps, 1)
     # where there are no steps, or one does everything, nothing tells how far it is
-    pace.begin(phases.LEARNING, state.step / total if config.n_rollout is not None else None)
+    pace.begin(Phase.LEARNING, state.step / total if config.n_rollout is not None else None)
 
     def say(share: float, what: str) -> None:
         if share < 1.0 or what.startswith(STEPS):
             pace.at(share)
         else:
-            pace.begin(phases.ENDING)
+            pace.begin(Phase.ENDING)
         execution.tell(what)
 
     recorder = execution.recorder = Recorder(
@@ -259,6 +261,7 @@ def measure_selection(execution: Execution) -> None:
 def write_selection(execution: Execution) -> None:
     """Write the rows, the selection, and a digest of what the selected rows hold; the run is done."""
     run, writer, pool, selection = execution.run, execution.writer, execution.pool, execution.selection
+    execution.pace.begin(Phase.WRITING)
     result = selection.result.of_run(
         run.id,
         execution.effort(execution.learned.state.step, run.facts().get("warm_from")),

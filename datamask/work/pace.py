@@ -219,11 +219,6 @@ class PhasePace:
         self._phase, self._cost, self._earlier, self._at = "", 0.0, 0.0, None
         self._since = self._planned
 
-    @property
-    def ahead(self) -> dict[str, float]:
-        """What lies ahead, as `plan` was told it."""
-        return dict(self._ahead)
-
     def begin(self, phase: str, done: float | None = None) -> None:
         """A phase begins, and those before it are over or were not needed.
 

@@ -135,7 +135,7 @@ def tree(tmp_path_factory) -> Path:
     (code / "objectives" / "spread.py").write_text(OBJECTIVE, encoding="utf-8")
     insert(code / "catalogue.py", ")\n\nESTIMATORS", CATALOGUE)
     insert(tree / "tests/reference/truth.py", "OBJECTIVES = {\n", REFERENCE, before=False)
-    insert(code / "evaluation/result.py", "    whole: WholeCounts = grouped", FIELD)
+    insert(code / "evaluation/result.py", "    unknown_ids: int | None = stored", FIELD)
     insert(code / "evaluation/selection.py", "            certificate=ProvedBound()\n", MEASURED)
     insert(code / "dashboard/runs/runs_table.py", '    Column("name", "Run", TEXT', COLUMN)
     folder = code / "analyses" / "longest"

@@ -76,7 +76,7 @@ def test_progress_rises_through_cells_graph_and_learning_and_gives_a_graph_its_s
     costs = phases.expected_seconds
 
     def slow_graph(*given, graph, **named):
-        return costs(*given, graph=graph, **named) | ({phases.GRAPH: 100.0} if graph else {})
+        return costs(*given, graph=graph, **named) | ({phases.Phase.GRAPH: 100.0} if graph else {})
 
     monkeypatch.setattr(phases, "expected_seconds", slow_graph)
     told = []

@@ -20,7 +20,7 @@ from datamask.runs.callbacks import Callbacks
 from datamask.runs.digests import UNSETTLED
 from datamask.runs.execute import execute
 from datamask.runs.exports import filtered_rows, write_masks
-from datamask.runs.mapping import sample_rows
+from datamask.runs.mapping import place_sentence, sample_rows
 from datamask.runs.recipe import recipe_of
 from datamask.runs.store import Run, RunStore
 from datamask.work.context import Work
@@ -72,7 +72,7 @@ def test_it_selects_from_all_rows_and_says_so(done, folder):
         "fingerprint": fingerprint,
     }
     scratch = run.path.parents[1] / "scratch"
-    assert notes == [f"features and neighbor lists lie in files in {scratch}"] and not list(scratch.iterdir())
+    assert notes[0].startswith(f"features and neighbor lists lie in files in {scratch}") and not list(scratch.iterdir())
     assert json.loads((run.path / "config.json").read_text())["config"]["corpus"]["rows"] == SAMPLE
 
 
@@ -273,3 +273,13 @@ def test_in_python_all_rows_are_asked_for_as_a_run(folder, tmp_path):
     selection = select(corpus, **options, runs_dir=tmp_path / "runs")
     assert selection.summary["n"] == len(selection.mask) == N
     assert Run(selection.run).status().to_dict()["summary"]["selected"] == S
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"), [("ext4", ""), ("tmpfs", "in memory (tmpfs)"), ("nfs4", "network file system")]
+)
+def test_a_folder_on_the_wrong_file_system_is_named_in_a_sentence(tmp_path, monkeypatch, kind, said):
+    monkeypatch.setattr("datamask.memory.file_system", lambda *place: kind)
+    monkeypatch.setattr("datamask.runs.mapping.file_system", lambda *place: kind)
+    sentence = place_sentence(tmp_path)
+    assert said in sentence and ("--scratch_dir" in sentence) == bool(said)
