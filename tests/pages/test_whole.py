@@ -8,9 +8,11 @@ import pytest
 
 from datamask.config import CorpusConfig, RunConfig, SelectionConfig
 from datamask.dashboard.data.openings import openings
+from datamask.dashboard.drawing import words
 from datamask.dashboard.runs import outcome
 from datamask.runs.execute import execute
 from tests.making.derivable_runs import shard
+from tests.pages.reading import answer
 
 N, SAMPLE = 3000, 400
 
@@ -40,8 +42,10 @@ def _text(app) -> str:
 def test_its_page_has_the_numbers_of_all_rows_and_says_what_is_drawn(page, whole):
     run, opening = whole
     app = page("pages/runs.py", corpus=opening.key, run=run.id)
-    text = _text(app)
-    assert f"750 of {N:,} rows" in text and f"the map shows a uniform sample of {SAMPLE}" in text
+    said, size = answer(app), run.status().to_dict()["summary"]
+    assert said["size"] == f"750 of {N:,} rows · {words.short(size['tokens'])} tokens"
+    assert said["sentence"] == f"Mean score {size['quality']:.2f}."
+    assert said["note"].endswith(f"the map shows a uniform sample of {SAMPLE}")
     assert "No selection of 750 rows" in outcome.certificate(run)
 
 

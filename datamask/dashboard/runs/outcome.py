@@ -56,12 +56,6 @@ def sample_words(run: Run) -> str:
     return "" if sample is None else f"; the map shows a uniform sample of {sample:,}"
 
 
-def size_words(run: Run) -> str:
-    """How many rows a run on mapped arrays selected of all: the answer bar has those of its sample."""
-    size = (run.status().result or NO_RESULT).size
-    return "" if run.whole is None or size.selected is None else f" · {size.selected:,} of {size.n or 0:,} rows"
-
-
 ROUNDING = 5e-7
 """A gap below this is rounding."""
 

@@ -74,10 +74,11 @@ def sentence(corpus: Corpus, units: Units, mask: np.ndarray, diversity: float | 
     weights = corpus.lengths[mask] if units.by_tokens and corpus.lengths is not None else None
     known = units.baselines
     raw = None if known is None or diversity is None else known.raw(diversity)
-    return _compared(units, float(np.average(corpus.quality[mask], weights=weights)), raw, exact)
+    return compared(units, float(np.average(corpus.quality[mask], weights=weights)), raw, exact)
 
 
-def _compared(units: Units, score: float, raw: float | None, exact: bool) -> str:
+def compared(units: Units, score: float, raw: float | None, exact: bool) -> str:
+    """A mean score, and the objective in its unit, each next to the baselines that are known."""
     known = units.baselines
     said = [_held_against("Mean score", [score] + ([] if known is None else [known.random.score, known.best.score]))]
     if known is not None and raw is not None:
@@ -100,7 +101,7 @@ def baselines(corpus: Corpus, units: Units) -> list[tuple[np.ndarray, dict[str, 
         worth = answer(
             corpus, units, mask, name, quality=at.quality, diversity=at.diversity, exact=known.exact, note=note
         )
-        said.append((mask, {**worth, "sentence": _compared(units, at.score, at.raw, known.exact)}))
+        said.append((mask, {**worth, "sentence": compared(units, at.score, at.raw, known.exact)}))
     return said
 
 
@@ -128,8 +129,14 @@ def _held_against(name: str, values: Sequence[float], least: str = "") -> str:
 
 def size_words(corpus: Corpus, mask: np.ndarray) -> str:
     """``1,796 of 5,988 rows · 270 k tokens``, without tokens where the corpus has no lengths."""
-    rows = f"{int(mask.sum()):,} of {len(corpus):,} rows"
-    return rows if corpus.lengths is None else f"{rows} · {words.short(float(corpus.lengths[mask].sum()))} tokens"
+    tokens = None if corpus.lengths is None else float(corpus.lengths[mask].sum())
+    return amount_words(int(mask.sum()), len(corpus), tokens)
+
+
+def amount_words(selected: int, rows: int, tokens: float | None) -> str:
+    """The same of known numbers; tokens are None where there are no lengths."""
+    amount = f"{selected:,} of {rows:,} rows"
+    return amount if tokens is None else f"{amount} · {words.short(tokens)} tokens"
 
 
 def proof_words(gap: float | None, final: bool) -> tuple[str, str]:

@@ -254,7 +254,7 @@ def _vitals(run: Run) -> None:
 def _settings(run: Run) -> None:
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
         name, settings = words.named(listing.name_of(run), 44), words.plain(outcome.headline(run), 300)
-        st.caption(f"**{name}**: {settings}{outcome.size_words(run)}{outcome.sample_words(run)}", width="content")
+        st.caption(f"**{name}**: {settings}", width="content")
         st.button(
             "Copy settings to the form",
             key="use_settings",
