@@ -42,9 +42,9 @@ def _text(app) -> str:
 def test_its_page_has_the_numbers_of_all_rows_and_says_what_is_drawn(page, whole):
     run, opening = whole
     app = page("pages/runs.py", corpus=opening.key, run=run.id)
-    said, size = answer(app), run.status().to_dict()["summary"]
-    assert said["size"] == f"750 of {N:,} rows · {words.short(size['tokens'])} tokens"
-    assert said["sentence"] == f"Mean score {size['quality']:.2f}."
+    said, summary = answer(app)["answer"], run.status().to_dict()["summary"]
+    assert said["size"] == f"750 of {N:,} rows · {words.short(summary['tokens'])} tokens"
+    assert said["sentence"] == f"Mean score {summary['quality']:.2f}."
     assert said["note"].endswith(f"the map shows a uniform sample of {SAMPLE}")
     assert "No selection of 750 rows" in outcome.certificate(run)
 
