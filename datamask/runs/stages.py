@@ -54,7 +54,8 @@ def load_corpus(execution: Execution) -> None:
     """
     config, run, writer = execution.config, execution.run, execution.writer
     execution.pace.begin(Phase.OPENING)
-    if is_mapped(run.config, execution.poll):
+    # a run that began with a sample goes on so, also where all rows have come to fit into memory meanwhile
+    if run.whole is not None or is_mapped(run.config, execution.poll):
         execution.sample = whole.open_sample(execution)
     pool = execution.pool = _shared(execution) or _opened(execution)
     execution.graph_before = pool.seconds_graph
@@ -68,7 +69,7 @@ def load_corpus(execution: Execution) -> None:
             f"the corpus of run {run.id} has changed since it started (fingerprint {recorded[:12]}, now "
             f"{corpus.fingerprint[:12]}); start a new run on the new files"
         )
-    drawn = execution.sample or corpus
+    drawn = corpus if execution.sample is None else execution.sample
     writer.update_facts(**run_facts.of_corpus(drawn), selected=size, device=str(pool.device))
     if execution.sample is not None:
         files = corpus.provenance.files

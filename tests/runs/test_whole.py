@@ -163,12 +163,16 @@ def test_without_a_folder_a_corpus_that_fits_is_solved_in_memory(folder, tmp_pat
     # one that does not fit asks for all of its rows
     monkeypatch.setattr("datamask.corpus.opening.default_row_limit", lambda *options, **more: N - 1)
     monkeypatch.setattr("datamask.runs.mapping.lies_in_memory", lambda folder: False)
-    run = RunStore(tmp_path / "runs").create(config)
-    assert execute(run).to_dict()["n"] == N and run.whole is not None
+    whole, broken = (RunStore(tmp_path / "runs").create(config) for _ in range(2))
+    assert execute(whole).to_dict()["n"] == N and whole.whole is not None
+    assert attempt(broken, Work.of(lambda: "eligible" in broken.facts())).status.state == "stopped"
     selection = replace(config.selection, all_rows=False)
     without = replace(config, selection=selection, corpus=replace(config.corpus, rows=None))
     run = RunStore(tmp_path / "runs").create(without)
     assert execute(run).to_dict()["n"] == N - 1 and run.whole is None
+    # more memory is there when it goes on
+    monkeypatch.setattr("datamask.corpus.opening.default_row_limit", lambda *options, **more: N)
+    assert execute(broken).to_dict()["n"] == N and broken.selection().equals(whole.selection())
 
 
 LEARNED = {"estimator": "reinforce", "n_epochs": 6, "n_rollout": 8}
