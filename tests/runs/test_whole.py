@@ -14,6 +14,7 @@ from datamask.api import select
 from datamask.cli import main
 from datamask.config import CorpusConfig, RunConfig, SelectionConfig
 from datamask.corpus import open_corpus
+from datamask.corpus.shared_corpora import SharedCorpora
 from datamask.errors import InputError, OptionError
 from datamask.runs.attempt import attempt
 from datamask.runs.callbacks import Callbacks
@@ -170,7 +171,8 @@ def test_without_a_folder_a_corpus_that_fits_is_solved_in_memory(folder, tmp_pat
     without = replace(config, selection=selection, corpus=replace(config.corpus, rows=None))
     run = RunStore(tmp_path / "runs").create(without)
     assert execute(run).to_dict()["n"] == N - 1 and run.whole is None
-    # more memory is there when it goes on
+    # more memory is there when it goes on, in another process
+    monkeypatch.setattr("datamask.runs.mapping.shared_corpora", SharedCorpora)
     monkeypatch.setattr("datamask.corpus.opening.default_row_limit", lambda *options, **more: N)
     assert execute(broken).to_dict()["n"] == N and broken.selection().equals(whole.selection())
 
