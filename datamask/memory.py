@@ -110,8 +110,8 @@ def reuse_large_blocks() -> None:
     cleared pages, one by one: a fifth of its processor time. Does nothing where the C library is not glibc.
     """
     option = getattr(ctypes.CDLL(None), "mallopt", None)
-    if option is not None:
-        option(M_MMAP_THRESHOLD, 2**30)
+    # older ones refuse a threshold above 32 MiB, and to set the other alone would be worse than nothing
+    if option is not None and option(M_MMAP_THRESHOLD, 2**30):
         option(M_TRIM_THRESHOLD, 2**28)
 
 

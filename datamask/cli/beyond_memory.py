@@ -19,7 +19,7 @@ MOST_TIME = "1 h"
 
 
 def settle(options: argparse.Namespace, config: RunConfig, work: Work) -> RunConfig:
-    """Return the settings of a run as they are carried out: in memory, over all rows, or on a sample.
+    """Return the settings of a run as they are carried out: in memory, over all rows, or on a sample (--rows).
 
     A corpus that fits into memory is solved there. A larger one is solved over all rows with --all, and without it if
     the forecast is at most an hour and the disk has room.

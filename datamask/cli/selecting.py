@@ -86,7 +86,9 @@ def _check_weights(options: argparse.Namespace, config: RunConfig, output: str |
     if why := refusal(config.selection):
         raise OptionError(f"--weights: {why}")
     if config.selection.scratch_dir is not None or config.selection.all_rows:
-        raise OptionError("--weights does not work with --scratch_dir or --all; use --rows N, or leave --weights out")
+        raise OptionError(
+            "a selection from all rows in mapped files keeps no weights; use --rows N, or leave --weights out"
+        )
     if options.detach:
         raise OptionError(
             "--weights does not work with --detach; when the run is done, use `datamask runs export RUN --weights "

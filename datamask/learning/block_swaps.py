@@ -97,6 +97,8 @@ def block_swaps(problem: Problem, mask: Tensor, poll: Poll = no_poll, trace: Tra
         """The free rows that some single swap may change: a swap of i for j gains price_i - price_j + 2 k_ij, and
         k_ij is at most sqrt(k_ii k_jj)."""
         price, inside = all_prices(members), mask[free]
+        if bool(inside.all()) or not bool(inside.any()):
+            return free[:0]
         reach = 2.0 * (own[free] * own.max()).sqrt()
         least_outside, most_inside = price[~inside].min(), price[inside].max()
         return free[torch.where(inside, price + reach > least_outside, price - reach < most_inside)]
@@ -128,6 +130,8 @@ def block_swaps(problem: Problem, mask: Tensor, poll: Poll = no_poll, trace: Tra
             break
         before, swap_count = total, 0
         tried = hopeful(members) if len(free) > MANY_ROWS else free
+        if not len(tried):
+            break
         for rows in torch.split(tried[torch.randperm(len(tried), generator=generator).to(device)], BLOCK):
             poll()
             swap_count += swap(rows, members)

@@ -160,7 +160,7 @@ def _provenance(run: Run, facts: dict[str, Any], result: RunResult) -> dict[str,
     return {
         "run": run.id,
         "name": run.config.name,
-        "fingerprint": facts.get("fingerprint"),
+        "fingerprint": (run.whole or facts).get("fingerprint"),
         "total_rows": facts.get("total_rows"),
         "files": list(facts.get("files", [])),
         "columns": facts.get("columns"),

@@ -115,7 +115,7 @@ def provenance(run: Run) -> dict[str, Any]:
     return {
         "run_id": run.id,
         "config": run.config.to_dict(),
-        "fingerprint": facts.get("fingerprint"),
+        "fingerprint": (run.whole or facts).get("fingerprint"),
         "versions": facts.get("versions"),
         "anchors": facts.get("anchors"),
         "warm_from": facts.get("warm_from"),

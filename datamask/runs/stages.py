@@ -54,8 +54,9 @@ def load_corpus(execution: Execution) -> None:
     """
     config, run, writer = execution.config, execution.run, execution.writer
     execution.pace.begin(Phase.OPENING)
-    # a run that began with a sample goes on so, also where all rows have come to fit into memory meanwhile
-    if run.whole is not None or is_mapped(run.config, execution.poll):
+    facts, before = run.facts(), run.whole
+    # a run goes on as it began, also where memory has more or less room meanwhile
+    if before is not None or (not facts.get("fingerprint") and is_mapped(run.config, execution.poll)):
         execution.sample = whole.open_sample(execution)
     pool = execution.pool = _shared(execution) or _opened(execution)
     execution.graph_before = pool.seconds_graph
@@ -63,7 +64,7 @@ def load_corpus(execution: Execution) -> None:
     if corpus.place.folder is not None:
         execution.callbacks.note(place_sentence(corpus.place.folder))
     execution.poll()
-    recorded = (run.facts() if execution.sample is None else run.whole or {}).get("fingerprint")
+    recorded = (before or facts).get("fingerprint")
     if recorded and recorded != corpus.fingerprint:
         raise RunStateError(
             f"the corpus of run {run.id} has changed since it started (fingerprint {recorded[:12]}, now "

@@ -3,7 +3,7 @@
 Its arrays lie in mapped files (`datamask.runs.mapping`), and its stages are those of every run. It differs in what it
 keeps: rows.parquet has the rows of the sample, left_out.parquet the rows that could not be used, where there are any,
 and recipe.json the rule, where there is one. The fact ``whole`` says so: ``sample_rows``, ``rows`` (valid ones),
-``selected`` and ``shards``.
+``selected``, ``shards``, the ``fingerprint`` of all rows, and ``no_rule``, why there is none.
 """
 
 from __future__ import annotations
@@ -86,8 +86,12 @@ def rows_of_sample(sample: Corpus, corpus: Corpus) -> np.ndarray:
 def _left_out(corpus: Corpus, config: CorpusConfig, poll: Poll) -> pa.Table:
     """The rows that could not be used: ``source_file``, ``source_row``."""
     files, rows = [], []
-    for number, shard in enumerate(open_sources(config, Work(poll))["input"].shards):
-        missing = np.setdiff1d(np.arange(shard.rows), corpus.source_row[corpus.source_file == number])
+    shards = open_sources(config, Work(poll))["input"].shards
+    starts = np.searchsorted(corpus.source_file, np.arange(len(shards) + 1))  # rows are in the order of the files
+    for number, shard in enumerate(shards):
+        poll()
+        held = corpus.source_row[starts[number] : starts[number + 1]]
+        missing = np.setdiff1d(np.arange(shard.rows), held)
         rows.append(missing)
         files += [shard.path] * len(missing)
     return pa.table({"source_file": pa.array(files, pa.string()), "source_row": np.concatenate(rows)})

@@ -27,7 +27,7 @@ RULES = ["--pin", "pin.txt", "--ban", "ban.txt", "--quota", "domain=b:0.1:0.2"]
 MASKS = ["--estimator", "counterfactual", "--n_epochs", "12"]
 PAPER = ["--estimator", "reinforce", "--n_epochs", "40", "--n_rollout", "16"]
 ALL_ROWS = ["--scratch-dir", "scratch", "--rows", "150"]
-"""Out of core: 150 of the 600 rows are the sample that is opened in memory."""
+"""In mapped files: pages draw 150 of the 600 rows."""
 
 CONFIGURATIONS: dict[str, list[str]] = {
     **{f"counterfactual {name}": [*MASKS, "--objective", name] for name in OBJECTIVES},

@@ -25,7 +25,9 @@ from tests.learning.test_rules import random_rules
 
 @pytest.mark.parametrize("lamb", [0.0, 0.6])
 @pytest.mark.parametrize("seed", range(8))
-def test_where_it_ends_no_single_swap_helps(seed, lamb, monkeypatch):
+@pytest.mark.parametrize("many", [0, 1000], ids=["hopeful rows", "all rows"])
+def test_where_it_ends_no_single_swap_helps(seed, lamb, many, monkeypatch):
+    monkeypatch.setattr(module, "MANY_ROWS", many)
     monkeypatch.setattr(module, "ENOUGH", 0.0)
     monkeypatch.setattr(module, "PASSES", 100)
     monkeypatch.setattr(module, "BLOCK", 64)  # all rows at once: every pair meets
@@ -50,6 +52,17 @@ def test_rules_hold_and_the_pinned_stay(seed):
     swapped = polish(problem, start)
     assert problem.allowed(swapped) and bool(swapped[problem.pinned].all())
     assert f(swapped.nonzero().squeeze(1).tolist()) >= f(start.nonzero().squeeze(1).tolist())
+
+
+@pytest.mark.parametrize("size", [0, 30])
+def test_where_there_is_no_side_to_swap_with_nothing_changes(size, monkeypatch):
+    monkeypatch.setattr(module, "MANY_ROWS", 0)
+    problem, _ = make(np.random.default_rng(3), "disf_fixed", 30, 9, 0.5)
+    pinned = mask_of(np.arange(9) if size == 0 else np.zeros(0, int), 30)
+    if size == 0:
+        problem = replace(problem, rules=replace(random_rules(np.random.default_rng(1), 30, 9), pinned=pinned.numpy()))
+    start = pinned if size == 0 else torch.ones(30, dtype=torch.bool)
+    assert torch.equal(block_swaps(problem, start), start)
 
 
 def test_many_blocks_end_higher_than_swaps_all_at_once():
