@@ -11,18 +11,18 @@ from datamask.corpus.corpus import Corpus
 from datamask.corpus.opening import fits_in_memory
 from datamask.corpus.shared_corpora import shared_corpora
 from datamask.errors import OptionError
-from datamask.memory import ACROSS_A_NETWORK, file_system, lies_in_memory
+from datamask.memory import ACROSS_A_NETWORK, IN_MEMORY, file_system, lies_in_memory
 from datamask.polling import Poll, no_poll
 from datamask.runs.folders import scratch_place
 from datamask.runs.store import Run
 from datamask.work.context import UNWATCHED, Work
 
 SAMPLE_ROWS, SAMPLE_MEMBERS, LARGEST_SAMPLE = 20_000, 100, 200_000
-"""Rows that pages draw where nobody says how many; more, to the last, where fewer members were among them."""
+"""Rows of the sample without --rows: the first, or enough to have the second of selected ones, at most the third."""
 
 
 def sample_rows(config: SelectionConfig) -> int:
-    """Rows of the sample that pages draw of a run on mapped arrays, where nobody says how many."""
+    """The size of the sample that pages draw of a run on mapped arrays, without --rows."""
     return min(max(SAMPLE_ROWS, math.ceil(SAMPLE_MEMBERS / config.select_ratio)), LARGEST_SAMPLE)
 
 
@@ -58,7 +58,7 @@ def maps_folder(config: RunConfig, root: Path, poll: Poll = no_poll) -> Path | N
 def place_sentence(folder: Path) -> str:
     """Where the mapped files lie, and what is wrong with that place."""
     sentence, kind = f"features and neighbor lists lie in files in {folder}", file_system(folder)
-    if lies_in_memory(folder):
+    if kind in IN_MEMORY:
         return f"{sentence}, which is in memory ({kind}), where files save none; --scratch_dir names a disk"
     if kind in ACROSS_A_NETWORK:
         return f"{sentence}, on a network file system ({kind}), which is slow; --scratch_dir names a local disk"
@@ -75,7 +75,7 @@ def corpus_of(run: Run, work: Work = UNWATCHED) -> Corpus:
 
 
 def selected_from(run: Run) -> CorpusConfig:
-    """The corpus that a run selects from: of one on mapped arrays all rows, whatever number its sample has."""
+    """The corpus that a run selects from; on mapped arrays all rows, not only those of its sample."""
     return run.config.corpus if run.whole is None else replace(run.config.corpus, rows=None)
 
 

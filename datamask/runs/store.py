@@ -236,8 +236,7 @@ class Run:
     def config(self) -> RunConfig:
         """The settings, with the name and notes of the latest `relabel`.
 
-        Of a run on mapped arrays, those of the sample that it is looked at on: whoever opens that
-        corpus gets the rows of rows.parquet.
+        Of a run on mapped arrays, those of the sample that pages draw: that corpus has the rows of rows.parquet.
 
         Raises:
             StoreError: config.json cannot be read.

@@ -27,7 +27,7 @@ def written_shards(place: Path, features: np.ndarray, quality: np.ndarray, parts
 def done_run(
     place: Path, *, rows: int | None = None, scratch: bool = True, **selection: object
 ) -> tuple[dict, np.ndarray]:
-    """Do a run on such a corpus, in mapped files or in memory: its summary, and the selected rows, rising."""
+    """Do a run on such a corpus, in mapped files or in memory; return its summary and the selected rows, sorted."""
     if scratch:
         selection["scratch_dir"] = str(place.parent / "scratch")
     config = SelectionConfig.from_options(device="cpu", **selection)

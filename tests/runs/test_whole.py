@@ -285,7 +285,6 @@ def test_in_python_all_rows_are_asked_for_as_a_run(folder, tmp_path):
     ("kind", "said"), [("ext4", ""), ("tmpfs", "in memory (tmpfs)"), ("nfs4", "network file system")]
 )
 def test_a_folder_on_the_wrong_file_system_is_named_in_a_sentence(tmp_path, monkeypatch, kind, said):
-    monkeypatch.setattr("datamask.memory.file_system", lambda *place: kind)
     monkeypatch.setattr("datamask.runs.mapping.file_system", lambda *place: kind)
     sentence = place_sentence(tmp_path)
     assert said in sentence and ("--scratch_dir" in sentence) == bool(said)
