@@ -1,4 +1,4 @@
-"""What a run writes down while it learns: a line of metrics per step, checkpoints, and the logits' history."""
+"""What a run writes down while it learns: a line of metrics per step, and checkpoints."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
 from torch import Tensor
 
-from datamask.errors import InputError, StoreError
+from datamask.errors import InputError
 from datamask.learning.diagnostics import overlap
 from datamask.learning.loop import Estimator, Watch
 from datamask.learning.state import State, StepRecord
@@ -24,7 +23,6 @@ from datamask.work import lanes
 from datamask.work.pace import STEPS
 
 CHECKPOINT_SECONDS = 10.0
-HISTORY_STEPS = 20
 
 
 @dataclass
@@ -69,10 +67,7 @@ class Recorder(Watch):
     ) -> None:
         self._run, self._writer, self._estimator, self._clock = run, writer, estimator, clock
         self._poll, self._progress, self._alone = poll, progress, alone
-        self._history: dict[int, np.ndarray] = {}
-        marks = np.geomspace(first + 1, max(estimator.total_steps, 1), HISTORY_STEPS).round().astype(int)
         self._step, self._traced, self._traced_before = first, 0, 0
-        self._wanted = set(np.unique(marks).tolist())
         self._saved = time.monotonic()
         self._since = lanes.clock()
 
@@ -82,27 +77,17 @@ class Recorder(Watch):
         return self._step + self._traced
 
     def resume(self, state: State, traced: int) -> None:
-        """Go on from a checkpoint: the logits that were kept up to it are kept further.
-
-        None are where the file is damaged: they are only shown.
+        """Go on from a checkpoint.
 
         Args:
             traced: lines up to it that were no steps of the estimator.
         """
         self._step, self._traced, self._traced_before = state.step, traced, traced
-        m = len(state.logits)
-        with contextlib.suppress(StoreError):
-            history = self._run.history()
-            steps, logits = history.get("step", np.zeros(0, int)), history.get("logits", np.zeros((0, m)))
-            if steps.dtype.kind == "i" and logits.dtype.kind == "f" and logits.shape == (len(steps), m):
-                self._history = {int(step): row for step, row in zip(steps, logits) if step <= state.step}
 
     def stepped(self, state: State, record: StepRecord) -> None:
         self.count_seconds()
         self._step, self._traced_before = state.step, self._traced
         self._writer.append_metrics(self._line(record.step + self._traced, record.metrics, record.values, state.subset))
-        if state.step in self._wanted:
-            self._history[state.step] = state.logits.cpu().numpy()
         if time.monotonic() - self._saved > CHECKPOINT_SECONDS:
             self._checkpoint(state)
             self._saved = time.monotonic()
@@ -160,9 +145,6 @@ class Recorder(Watch):
     def _checkpoint(self, state: State) -> None:
         """Write down where the estimator stands."""
         arrays, values = state.arrays()
-        steps = sorted(self._history)
-        if steps:
-            self._writer.write_history(step=np.array(steps), logits=np.stack([self._history[step] for step in steps]))
         self._writer.save_checkpoint(
             arrays,
             {

@@ -5,7 +5,7 @@ The contract, proved by tests/runs/test_store.py, test_run_files.py, test_run_lo
 test_deleted.py:
 
 *Layout.* ``<root>/<run_id>/`` with config.json (settings and facts), status.json, metrics.jsonl, checkpoint.npz,
-rows.parquet, history.npz, selection.parquet; label.json (`Label`, if anything of it was given), driver.log (what a
+rows.parquet, selection.parquet; label.json (`Label`, if anything of it was given), driver.log (what a
 driver of its own printed), ``stop`` (a request), and the lock files ``lock`` and ``queue``. Of a run on mapped
 arrays (the fact ``whole``) rows.parquet has the rows of a sample, left_out.parquet those that could not be used, where
 there are any, and recipe.json the rule where there is one. A folder is a run if its name matches
@@ -73,7 +73,7 @@ from datamask.runs.folders import (
     sweep_root,
     valid_id,
 )
-from datamask.runs.formats import MOST_BYTES, load_arrays, read_json, read_metrics, reading
+from datamask.runs.formats import MOST_BYTES, read_json, read_metrics, reading
 from datamask.runs.labels import Label, clean_tags
 from datamask.runs.records import RunRecord
 from datamask.runs.status import RunStatus
@@ -471,13 +471,6 @@ class Run:
     def keeps_progress(self) -> bool:
         """Whether resuming goes on from a checkpoint that an attempt left."""
         return (self.path / "checkpoint.npz").is_file()
-
-    def history(self) -> dict[str, np.ndarray]:
-        """The arrays of history.npz; empty where there are none."""
-        path = self.path / "history.npz"
-        if not path.is_file():
-            return {}
-        return load_arrays(path)[0]
 
     def _table(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
         with self._opened(name) as file:

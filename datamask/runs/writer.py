@@ -23,7 +23,6 @@ from datamask.runs.formats import (
     read_json,
     read_metrics,
     reading,
-    save_arrays,
     save_sealed,
     to_plain,
     write_json,
@@ -37,7 +36,6 @@ from datamask.tables import as_found
 from datamask.work.locks import FileLock
 
 BEAT_SECONDS = 0.5
-FLOAT16_MAX = 65504.0
 
 WAY_OUT = "delete it to start this run from its beginning"
 """What to do about a damaged checkpoint."""
@@ -223,18 +221,6 @@ class RunWriter:
     def refused_checkpoint(self, reason: object) -> StoreError:
         """The error for a checkpoint that can be read and makes no sense."""
         return StoreError(f"{self.folder / 'checkpoint.npz'} is damaged: {reason}; {WAY_OUT}")
-
-    def write_history(self, **arrays: np.ndarray) -> None:
-        """Replace history.npz. Floating arrays of two or more dimensions are kept as float16, the rest as they are."""
-        slim = {}
-        for name, array in arrays.items():
-            array = np.asarray(array)
-            if array.ndim >= 2 and array.dtype.kind == "f":
-                # a pruned row's -inf stays -inf; a large finite logit must not become one
-                array = np.where(np.isfinite(array), np.clip(array, -FLOAT16_MAX, FLOAT16_MAX), array)
-                array = array.astype(np.float16)
-            slim[name] = array
-        save_arrays(self.folder / "history.npz", slim)
 
     def write_rows(self, table: pa.Table) -> None:
         """Replace rows.parquet: one row per sample of the corpus, in input order."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -188,15 +186,6 @@ def test_picks_of_greedy_that_have_no_order_are_refused(half):
     save_sealed(broken.path / "checkpoint.npz", {**arrays, "logits": 2 * arrays["logits"]}, meta)
     assert ended(broken) == "failed"
     assert "logits must number the picks from 0 downwards" in broken.status().error
-
-
-@pytest.mark.parametrize("half", ["counterfactual"], indirect=True)
-def test_a_damaged_history_costs_the_history_alone(half):
-    whole, broken = half
-    for text in (b"no archive", json.dumps({}).encode()):
-        (broken.path / "history.npz").write_bytes(text)
-    assert ended(broken) == "done"
-    assert broken.selection().equals(whole.selection())
 
 
 @pytest.mark.parametrize("half", ["relaxed", "counterfactual"], indirect=True)

@@ -96,13 +96,13 @@ def look(store: RunStore) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", [*SMALL, "lock", "queue", "stop", "checkpoint.npz", "history.npz", "rows.parquet", "selection.parquet"]
+    "name", [*SMALL, "lock", "queue", "stop", "checkpoint.npz", "rows.parquet", "selection.parquet"]
 )
 def test_a_pipe_in_the_place_of_a_file_makes_nobody_wait(store, done, name, deadline):
     (done.path / name).unlink(missing_ok=True)
     os.mkfifo(done.path / name)
     look(store)
-    for action in (done.history, done.rows, done.selection, done.metrics):
+    for action in (done.rows, done.selection, done.metrics):
         with contextlib.suppress(DatamaskError):
             action()
     for write in (
@@ -140,14 +140,11 @@ class Pickled:
 def test_a_pickle_among_arrays_is_never_executed(store, done, tmp_path):
     made = tmp_path / "made"
     pickled = np.array([Pickled(made)], object)
-    for name in ("checkpoint.npz", "history.npz"):
-        np.savez(done.path / name, x=pickled)
+    np.savez(done.path / "checkpoint.npz", x=pickled)
     with done.writer() as writer, pytest.raises(StoreError, match=r"checkpoint\.npz is damaged"):
         writer.load_checkpoint()
-    with pytest.raises(StoreError, match=r"history\.npz is damaged"):
-        done.history()
     assert not made.exists()
-    with np.load(done.path / "history.npz", allow_pickle=True) as stored:
+    with np.load(done.path / "checkpoint.npz", allow_pickle=True) as stored:
         assert stored["x"].size and made.exists(), "it would have been"
 
 

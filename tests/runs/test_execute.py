@@ -69,7 +69,7 @@ def test_facts_and_metrics(store):
     assert np.isfinite(metrics["joint"]).all() and np.isfinite(metrics["batch_joint_mean"][:12]).all()
     assert not np.isfinite(metrics["batch_joint_mean"][12:]).any()
     assert facts["references"]["random"]["joint"] == pytest.approx(0.0, abs=1e-9)
-    assert run.status().state == "done" and run.history()["logits"].shape[1] == 1200
+    assert run.status().state == "done"
     with pytest.raises(RunStateError, match="is done"):
         execute(run)
 

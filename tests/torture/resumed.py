@@ -93,14 +93,11 @@ def run_checkpoint(number: int, folder: Path) -> str:
     root = folder / "runs"
     shutil.copytree(materials.half_done(setting), root)
     run = RunStore(root).get("half-done")
-    path = run.path / rng.choice(["checkpoint.npz"] * 7 + ["history.npz"])
-    if not path.is_file():
-        # one that was stopped within its first step has no logits to look back on
-        path = run.path / "checkpoint.npz"
+    path = run.path / "checkpoint.npz"
     if rng.random() < 0.6:
         what = alter_arrays(path, rng)
     else:
-        what = damage(path, rng, [run.path / "history.npz", run.path / "config.json", run.path / "metrics.jsonl"])
+        what = damage(path, rng, [run.path / "config.json", run.path / "metrics.jsonl"])
     return finish(run, materials.selected_ids(setting), f"{setting}: {path.name}, {what}")
 
 

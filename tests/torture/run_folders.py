@@ -23,7 +23,6 @@ FILES = (
     "metrics.jsonl",
     "rows.parquet",
     "selection.parquet",
-    "history.npz",
     "checkpoint.npz",
     "lock",
     "queue",
