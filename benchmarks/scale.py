@@ -8,7 +8,7 @@ clusters, every second one sorted by cluster (`benchmarks.recipes.write_shard`);
 command and all its workers together, looked at twice a second. The steps:
 
 - pairs-1m, pairs-10m: pair-wise similarity over 1,000,000 and 10,000,000 rows x 128
-- moments-1m: DiSF with fixed scale over 1,000,000 rows x 128
+- moments-1m, moments-10m: DiSF with fixed scale over as many rows
 - facility-1m: facility location of 1,000,000 x 128 in memory
 - listed-1m, listed-5m, listed-10m: facility location over all rows on lists that are mapped from files
 """
@@ -165,6 +165,7 @@ def steps(work: Path) -> dict[str, Callable[[], dict[str, Any]]]:
         "pairs-1m": lambda: pairs(work, 1_000_000),
         "pairs-10m": lambda: pairs(work, 10_000_000),
         "moments-1m": lambda: moments(work, 1_000_000),
+        "moments-10m": lambda: moments(work, 10_000_000),
         "facility-1m": lambda: selected(work, shards(work, 1_000_000), FACILITY),
         **{f"listed-{millions}m": functools.partial(listed, work, millions * 1_000_000) for millions in (1, 5, 10)},
     }
