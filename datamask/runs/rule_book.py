@@ -63,14 +63,15 @@ class RuleBook:
     rules: tuple[Rule, ...] = ()
 
     def adding(self, rule: Rule) -> RuleBook:
-        """With one more; a quota takes the place of the one on the same value, and no rule is there twice."""
+        """With one more, in place of the one of the same rows."""
+        others = (other for other in self.rules if (other.kind, other.ids) != (rule.kind, rule.ids))
+        return replace(self, rules=(*others, rule))
 
-        def same(other: Rule) -> bool:
-            if rule.quota is None or other.quota is None:
-                return (rule.kind, rule.ids, rule.quota) == (other.kind, other.ids, other.quota)
-            return (rule.quota.column, rule.quota.value) == (other.quota.column, other.quota.value)
-
-        return replace(self, rules=(*(other for other in self.rules if not same(other)), rule))
+    def mixing(self, quotas: Iterable[Quota]) -> RuleBook:
+        """With these quotas, in place of its own."""
+        others = (rule for rule in self.rules if rule.kind != QUOTA)
+        made = (Rule(QUOTA, f"{quota.column} {quota.value}", 0, quota=quota) for quota in quotas)
+        return replace(self, rules=(*others, *made))
 
     def without(self, place: int) -> RuleBook:
         """Without the rule at that place."""

@@ -165,11 +165,30 @@ def tick(app: AppTest, *names: str, clicked: str | None = None) -> AppTest:
     element = _table(app)
     places = element.value["name"].tolist()
     cells = [] if clicked is None else [[places.index(clicked), "name"]]
-    states = app._tree.get_widget_states()
-    state = states.widgets.add()
-    state.id = element.proto.id
     rows = [places.index(name) for name in names]
-    state.string_value = json.dumps({"selection": {"rows": rows, "columns": [], "cells": cells}})
+    return _sent(app, element, {"selection": {"rows": rows, "columns": [], "cells": cells}})
+
+
+def mix(app: AppTest, *, press: bool = True, **wanted: str) -> AppTest:
+    """Type shares into the table of the mixture, by group, and press *Set mixture* at once."""
+    table = mixture(app)
+    places = table.value["group"].tolist()
+    edited = {places.index(group): {"share wanted": text} for group, text in wanted.items()}
+    if press:
+        app.button(key="mixture_set").click()
+    return _sent(app, table, {"edited_rows": edited, "added_rows": [], "deleted_rows": []})
+
+
+def mixture(app: AppTest) -> Any:
+    """The table of the mixture."""
+    return next(table for table in app.dataframe if _key(table.proto.id).startswith("mixture_table"))
+
+
+def _sent(app: AppTest, element: Any, state: dict[str, Any]) -> AppTest:
+    """The page once a browser has sent this state of an element, and whatever was pressed."""
+    states = app._tree.get_widget_states()
+    widget = states.widgets.add()
+    widget.id, widget.string_value = element.proto.id, json.dumps(state)
     app._run(states)
     assert not app.exception, app.exception[0].message
     return app

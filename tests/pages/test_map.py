@@ -45,7 +45,7 @@ from datamask.work.lanes import Priority
 from datamask.work.worker import worker
 from tests.making.runs import NASTY, finish_run, write_shard
 from tests.pages.conftest import REGIONS
-from tests.pages.reading import brush, captions, map_data, parcels, titles, view
+from tests.pages.reading import brush, captions, map_data, mixture, parcels, titles, view
 
 
 @pytest.fixture
@@ -468,9 +468,8 @@ def test_a_column_called_as_what_every_corpus_has_is_shown_beside_it(page, opene
     assert listed["quality"].tolist() == pytest.approx(corpus.quality[expected].tolist())
     assert listed["selected"].all()
     # a quota is on the column of the shards, under its own name
-    assert app.selectbox(key="quota_column_1").value == "UMAP region", "what is filtered by is offered first"
-    quota = app.selectbox(key="quota_value_UMAP region_0")
-    assert quota.value == "old" and set(quota.options) == {"old", "new"}
+    assert app.selectbox(key="mixture_column_UMAP region").value == "UMAP region", "what is filtered by is first"
+    assert set(mixture(app).value["group"]) == {"old", "new"}
 
 
 def test_views_filter_each_other_on_all_rows(page, opened, finished, mapped):

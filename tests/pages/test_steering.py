@@ -5,14 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 
 from datamask.analyses.frontier import tables as frontier
+from datamask.analyses.steering import mixture_panel
 from datamask.api import select
+from datamask.config import Quota
 from datamask.dashboard.map.filters import Among, Between
 from datamask.dashboard.runs import outcome, provenance
-from tests.pages.reading import brush, end_of, view
+from datamask.runs.rule_book import RuleStore, share_words
+from tests.pages.reading import brush, end_of, mix, mixture, view
 
 pytestmark = pytest.mark.usefixtures("idle_queue")
 
@@ -24,7 +28,7 @@ def searched(app, text):
 
 
 def rule_labels(app):
-    return [button.label for button in app.button if button.key.startswith("rule_") and button.key[5:].isdigit()]
+    return [button.label for button in app.button if button.icon == ":material/close:"]
 
 
 def started(app, store):
@@ -50,6 +54,16 @@ def learned_cold(opened, config):
     return select(opened.corpus, config).summary["joint"]
 
 
+def sources(corpus):
+    return np.array(corpus.metadata["source"].cast(pa.string()).to_pylist())
+
+
+def quotas(app, runs_dir):
+    """Those of the view, as a command line writes them."""
+    rules = RuleStore(runs_dir).load(app.session_state["view"].rules).rules
+    return [str(rule.quota) for rule in rules if rule.quota is not None]
+
+
 def rows_holding(corpus, text):
     texts = corpus.metadata["text"].to_pylist()
     return np.flatnonzero([all(word in found for word in text.split()) for found in texts])
@@ -62,12 +76,8 @@ def test_a_pin_is_in_a_ban_is_out_and_a_quota_is_met_to_the_sample(page, opened,
     searched(app, "sample 11").button(key="rule_pin").click().run()
     searched(app, "sample 20").button(key="rule_ban").click().run()
     app.button(key="clear_all").click().run()
-    app.selectbox(key="quota_value_source_0").set_value("code").run()
-    app.number_input(key="quota_low_code").set_value(50.0)
-    # typed and pressed at once: the button was drawn before the last number
-    app.number_input(key="quota_high_code").set_value(50.0)
-    app.button(key="rule_quota").click().run()
-    assert not app.exception
+    # typed and pressed at once: the button was drawn before the share
+    mix(app, code="50")
     pinned, banned = rows_holding(corpus, "sample 11"), rows_holding(corpus, "sample 20")
     assert len(pinned) == 12 and rule_labels(app)[0].startswith(f"Pinned {len(pinned)}")
     explained(app, 8)
@@ -76,7 +86,7 @@ def test_a_pin_is_in_a_ban_is_out_and_a_quota_is_met_to_the_sample(page, opened,
     assert len(rule_labels(app)) == 3
     run = started(app, store)
     selected = run.rows()["selected"].to_numpy().astype(bool)
-    code = np.array(corpus.metadata["source"].cast(pa.string()).to_pylist()) == "code"
+    code = sources(corpus) == "code"
     assert selected.sum() == 72 and selected[pinned].all() and not selected[banned].any()
     assert selected[code].sum() == 36
     rules = outcome.rules(run)
@@ -145,13 +155,67 @@ def test_rules_are_held_against_the_problem_of_the_view(page, opened, store, map
     brush(app, Among("source", ("code",)))
     app.run().button(key="rule_ban").click().run()
     assert not app.error
-    app.selectbox(key="quota_value_source_0").set_value("code").run()
-    app.number_input(key="quota_low_code").set_value(50.0).run()
-    app.button(key="rule_quota").click().run()
+    mix(app, code="50 to 100")
     assert "must have at least 36 rows, but 0 may be selected" in said_impossible(app)
     view(app, problem=replace(problem, budget=2000.0))
     assert "must have at least 1,000 of the 2,000 tokens, but 0 may be selected" in said_impossible(app)
-    assert app.number_input(key="quota_low_code").label == "At least, % of the tokens"
+    shares = mixture(app).value.set_index("group")["corpus"]
+    lengths = pd.Series(opened.corpus.lengths).groupby(sources(opened.corpus)).sum()
+    assert shares.to_dict() == pytest.approx((100 * lengths / lengths.sum()).to_dict()), "of the tokens"
+
+
+def test_a_mixture_shows_what_each_group_has_and_is_what_it_gets(page, opened, runs_dir, finished):
+    corpus, run = opened.corpus, finished(name="mine")
+    app = page(corpus=opened.key, run=run.id)
+    table = mixture(app).value.set_index("group")
+    source, selected = sources(corpus), run.rows()["selected"].to_numpy(zero_copy_only=False)
+    counts = pd.Series(source).value_counts()
+    assert table["corpus"].to_dict() == pytest.approx((100 * counts / len(corpus)).to_dict())
+    assert table["now"].sum() == pytest.approx(100)
+    for group, now in table["now"].items():
+        rows = selected & (source == group)
+        assert now == pytest.approx(100 * rows.sum() / selected.sum())
+        assert table["tokens"][group] == corpus.lengths[rows].sum()
+    mix(app, code="60 %", web="10 to 20")
+    (label,) = rule_labels(app)
+    assert label.startswith("Mixture by source") and "code 60" in label and "web 10" in label
+    wanted = mixture(app).value.set_index("group")["share wanted"].str.replace("\u00a0", " ")
+    assert wanted[wanted != ""].to_dict() == {"code": "60 %", "web": "10 % to 20 %"}
+    assert quotas(app, runs_dir) == ["source=code:0.6:0.6", "source=web:0.1:0.2"]
+    mix(app, web="")
+    assert quotas(app, runs_dir) == ["source=code:0.6:0.6"]
+    mix(app, press=False, web="50")
+    assert "allow from" in said_impossible(app) and "together" in said_impossible(app)
+    app.button(key="rule_mixture").click().run()
+    assert not rule_labels(app) and not app.session_state["view"].rules
+
+
+@pytest.mark.parametrize(
+    ("typed", "read"),
+    [
+        ("60", (0.6, 0.6)),
+        (" 12.5 % ", (0.125, 0.125)),
+        ("10 to 30", (0.1, 0.3)),
+        (share_words(Quota("a", "b", 0.1, 0.3)), (0.1, 0.3)),
+        *((text, None) for text in ("", "sixty", "-5", "10 to", "1e3", "101", "30 to 10", None, float("nan"))),
+    ],
+)
+def test_a_share_is_read_as_it_is_written(typed, read):
+    assert mixture_panel.share(typed) == (pytest.approx(read) if read else None)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "said"),
+    [
+        ([], "Type the share of the selected rows"),
+        ([(0.6, 0.6)], "The other groups have 40.0 % of the rows."),
+        ([(0.5, 0.6)], "The other groups have 40.0 % to 50.0 % of the rows."),
+        ([(0.6, 0.9), (0.25, 0.25)], "The other groups have 0.0 % to 15.0 % of the rows."),
+        ([(0.6, 0.6), (0.25, 0.25), (0.15, 0.15)], "Every group has a share"),
+    ],
+)
+def test_what_a_mixture_leaves_is_said(wanted, said):
+    assert said in mixture_panel.left_to_others(wanted, 3, "rows").replace("\u00a0", " ")
 
 
 def test_a_solved_run_starts_from_no_earlier_one(page, opened, store):

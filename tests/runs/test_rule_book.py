@@ -39,7 +39,7 @@ def test_rows_and_lists_are_named_by_their_content_and_come_back(corpus, rule_st
     assert name == rule_store.keep_rows(corpus, np.array([3, 7])) != rule_store.keep_rows(corpus, np.array([3, 8]))
     assert rule_store.rows(corpus, name).tolist() == [3, 7]
     quota = Quota("source", "web", 0.1, 0.3)
-    book = RuleBook(corpus.fingerprint).adding(Rule(PIN, "two", 2, name)).adding(Rule(QUOTA, "web", 9, quota=quota))
+    book = RuleBook(corpus.fingerprint).adding(Rule(PIN, "two", 2, name)).mixing([quota])
     assert rule_store.load(rule_store.save(book)) == book
     assert rule_store.load("../../etc/passwd") is None and rule_store.load("0" * 20) is None
     with pytest.raises(InputError, match="no name of rules"):
@@ -73,13 +73,14 @@ def test_a_pipe_in_the_place_of_rules_is_refused_and_not_waited_for(corpus, rule
         rule_store.rows(corpus, name)
 
 
-def test_no_rule_is_there_twice_and_a_quota_replaces_the_one_on_its_value(corpus):
+def test_no_rule_is_there_twice_and_quotas_replace_those_before(corpus):
     rule = Rule(PIN, "two", 2, "a" * 20)
-    book = RuleBook("f").adding(rule).adding(rule)
+    book = RuleBook("f").adding(rule).adding(Rule(PIN, "the same two", 2, "a" * 20)).adding(rule)
     assert book.rules == (rule,)
-    first, second = (Rule(QUOTA, "web", 9, quota=Quota("source", "web", 0.1, high)) for high in (0.2, 0.3))
-    assert book.adding(first).adding(second).rules == (rule, second)
-    assert book.adding(first).without(0).rules == (first,)
+    first, second = (Quota("source", "web", 0.1, high) for high in (0.2, 0.3))
+    mixed = book.mixing([first]).mixing([second])
+    assert mixed.rules == (rule, Rule(QUOTA, "source web", 0, quota=second))
+    assert mixed.mixing([]) == book and mixed.without(0).rules == mixed.rules[1:]
 
 
 def test_the_settings_name_files_with_exactly_the_rows(corpus, rule_store):

@@ -62,7 +62,9 @@ def _draw(current: Current) -> None:
     with page.conditions:
         filter_panel.conditions(linked.view)
     with page.foot:
-        steering_panel.offer(current.workspace, linked.view, linked.passing, lambda: _beside_rules(linked, listed))
+        steering_panel.offer(
+            current.workspace, linked.view, linked.passing, shown.selected, lambda: _beside_rules(linked, listed)
+        )
     _below(shown, linked)
 
 
