@@ -25,7 +25,6 @@ from datamask.options.duplicates import duplicates_named
 from datamask.polling import Poll, no_poll
 from datamask.recipes.learned import (
     LearningSelection,
-    corpus_scores,
     lengths_of,
     shares_of,
     standardisation,
@@ -35,7 +34,6 @@ from datamask.recipes.learned import (
 from datamask.recipes.quality import total
 from datamask.recipes.recipe import FeatureColumn, Recipe, ScoreRule, Thresholds
 from datamask.recipes.sharpening import sharpened
-from datamask.recipes.thresholds import thresholds_of
 from datamask.recipes.weights import Weights
 
 MOST_IDS = 100_000
@@ -89,7 +87,6 @@ def derive(learned: LearningSelection, poll: Poll = no_poll, **provenance: Any) 
             "it of a run without them, and leave those ids out before or after"
         )
     whole = float(lengths_of(learned).sum()) if under_budget else float(len(corpus))
-    tokens = corpus.lengths
     amounts = np.ones(len(corpus)) if not under_budget else lengths_of(learned)
     recipe = Recipe(
         objective=config.objective,
@@ -108,12 +105,8 @@ def derive(learned: LearningSelection, poll: Poll = no_poll, **provenance: Any) 
         never=tuple(corpus.ids.filter(pa.array(learned.banned | learned.given)).to_pylist()),
     )
     rule = _rule(learned, Weights.of(recipe), mask, shares, poll)
-    recipe = replace(recipe, rule=rule)
     quality = total(recipe.quality, learned.quality_values)
-    if rule.direction is not None and rule.moment is None:
-        recipe = replace(recipe, rule=sharpened(learned, recipe, quality, amounts, poll))
-    scores = corpus_scores(recipe, learned.space, quality, tokens if under_budget else None, poll)
-    thresholds, needed = thresholds_of(learned, scores, quality, amounts)
+    rule, scores, thresholds, needed = sharpened(learned, replace(recipe, rule=rule), quality, amounts, poll)
     kept = scores >= needed
     kept &= True if thresholds.least_quality is None else quality >= thresholds.least_quality
     kept = (kept | learned.pinned) & ~learned.banned & ~learned.given
@@ -135,7 +128,7 @@ def derive(learned: LearningSelection, poll: Poll = no_poll, **provenance: Any) 
         "pinned": len(recipe.always),
         "left_out": len(recipe.never),
     }
-    return replace(recipe, thresholds=thresholds, learned=provenance, notes=_notes(learned, provenance))
+    return replace(recipe, rule=rule, thresholds=thresholds, learned=provenance, notes=_notes(learned, provenance))
 
 
 def _rule(learned: LearningSelection, weights: Weights, mask: np.ndarray, shares: np.ndarray, poll: Poll) -> ScoreRule:

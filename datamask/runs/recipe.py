@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +12,6 @@ from datamask.config import CorpusConfig, QualityColumn, SelectionConfig
 from datamask.corpus.centered import centered, common_mean
 from datamask.corpus.components import Components
 from datamask.corpus.corpus import Corpus
-from datamask.corpus.opening import read_corpus
 from datamask.errors import OptionError, RunStateError
 from datamask.evaluation.result import NO_RESULT, RunResult
 from datamask.options.components import asked_components
@@ -88,7 +86,7 @@ def _recipe(
 ) -> Recipe:
     """Args: masks: bool ``(N,)`` each, the selected, the eligible and the given rows."""
     config, facts = run.config, run.facts()
-    columns, values = quality_columns(corpus, selected_from(run), poll)
+    columns, values = quality_columns(corpus, selected_from(run))
     selection = config.selection
     space = centered(corpus, poll) if selection.center else corpus
     return derive(
@@ -128,22 +126,14 @@ def _check_same(run: Run, corpus: Corpus, facts: dict[str, Any]) -> None:
         raise changed(Path(corpus.provenance.files[0]), "it, or another shard, holds other rows")
 
 
-def quality_columns(corpus: Corpus, config: CorpusConfig, poll: Poll) -> tuple[tuple[QualityColumn, ...], np.ndarray]:
+def quality_columns(corpus: Corpus, config: CorpusConfig) -> tuple[tuple[QualityColumn, ...], np.ndarray]:
     """The columns, and what they hold in the shards, float64 ``(Q, N)``."""
     names = list(corpus.provenance.columns["quality"])
     columns = config.quality_columns or tuple(QualityColumn(name) for name in names)
-    if len(columns) > 1:
-        return columns, np.stack([corpus.metadata[name].to_numpy().astype(np.float64) for name in names])
-    column = columns[0]
-    if column.transform == "raw":
-        return columns, (corpus.quality / column.weight if column.weight else corpus.quality)[None]
-    # a single transformed column is kept as its transform alone, so the shards are read for it once more
-    plain = replace(config, quality_columns=(QualityColumn(column.name),))
-    most, into = corpus.provenance.rows_read, corpus.place.folder
-    reread = read_corpus(plain, Work(poll), row_limit=most, beside=(), into=into)
-    if not reread.ids.equals(corpus.ids):
-        raise changed(Path(corpus.provenance.files[0]), "it, or another shard, holds other rows")
-    return columns, reread.quality[None]
+    if len(columns) == 1 and columns[0].transform == "raw":
+        weight = columns[0].weight
+        return columns, (corpus.quality / weight if weight else corpus.quality)[None]
+    return columns, np.stack([corpus.metadata[name].to_numpy().astype(np.float64) for name in names])
 
 
 def named_rows(corpus: Corpus, path: str | None) -> np.ndarray:

@@ -13,6 +13,7 @@ from datamask import open_corpus, select
 from datamask.config import SelectionConfig
 from datamask.errors import OptionError
 from datamask.options import Quota
+from tests.commands import ROOT
 from tests.making.shards import clustered
 
 ROWS = 240
@@ -54,19 +55,41 @@ def options_of(case: tuple[str, ...]) -> dict[str, Any]:
     return options
 
 
-def is_accepted(case: tuple[str, ...]) -> bool:
+def goes_together(options: dict[str, Any]) -> bool:
     try:
-        SelectionConfig.from_options(**options_of(case))
+        SelectionConfig.from_options(**options)
     except OptionError:
         return False
     return True
+
+
+def test_the_documents_name_what_does_not_go_together():
+    """Every level beside every method and beside --components, the others as they are by default."""
+    lines = (ROOT / "docs" / "choosing.md").read_text().splitlines()
+    rows = [line.strip("|").replace("`", "").split(" | ") for line in lines if line.startswith("| `--")]
+    said = {name.strip(): sorted(cell.strip().split(", ")) for name, cell in rows}
+    names = {"budget": "--budget", "pairwise:0.6,facility:0.4": "sums"}
+    for method, options in LEVELS["method"].items():
+        refused = [
+            names.get(level, level)
+            for dimension, levels in LEVELS.items()
+            for level in levels
+            if dimension != "method"
+            and "components" not in levels[level]
+            and not goes_together({**options, **levels[level]})
+        ]
+        assert sorted(refused) == said.get(f"--estimator {method}", []), method
+    objectives = [name for name in LEVELS["objective"] if name.isidentifier()]
+    assert [name for name in objectives if not goes_together({"objective": name, "components": 6})] == said[
+        "--components"
+    ]
 
 
 def cases() -> list[tuple[str, ...]]:
     """Combinations that hold every pair of levels that go together, drawn one by one: of a hundred the one with most
     new pairs."""
     names = [list(levels) for levels in LEVELS.values()]
-    everything = [case for case in itertools.product(*names) if is_accepted(case)]
+    everything = [case for case in itertools.product(*names) if goes_together(options_of(case))]
     places = list(itertools.combinations(range(len(names)), 2))
     wanted = {(a, case[a], b, case[b]) for case in everything for a, b in places}
     rng, drawn = np.random.default_rng(0), []

@@ -22,11 +22,10 @@ def mean_quality(ground: Ground, selections: Selections, entry: MeasureEntry) ->
 
 
 def column_means(ground: Ground, selections: Selections, entry: MeasureEntry) -> list[Measured]:
-    """Mean of each quality column as it stands in the input, where several make up the quality."""
+    """Mean of each quality column as it stands in the input, where these are not the quality itself."""
     corpus, measurements = ground.corpus, []
-    columns = corpus.provenance.columns.get("quality") or []
-    for column in columns:
-        if len(columns) < 2 or column not in corpus.metadata.column_names:
+    for column in corpus.provenance.columns.get("quality") or []:
+        if column not in corpus.metadata.column_names:
             continue
         values, null = numbers(corpus.metadata[column].combine_chunks())
         readings = {}
