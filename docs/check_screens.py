@@ -213,8 +213,9 @@ def look(
             page.emulate_media(color_scheme="light")
             page.goto(f"{address}/{path}{ending}")
             page.locator("[data-testid=stMain] [data-testid=stElementContainer]").first.wait_for(timeout=PATIENCE)
-            with contextlib.suppress(TimeoutError):  # a page without an answer is looked at too
-                page.locator(DRAWN[path]).first.wait_for(timeout=ANSWERED)
+            for drawn in (DRAWN[path], *([FIRST["the answer"]] if name != "empty" else [])):
+                with contextlib.suppress(TimeoutError):  # a page without an answer is looked at too
+                    page.locator(drawn).first.wait_for(timeout=ANSWERED)
             for theme in THEMES:
                 page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]
                 page.wait_for_timeout(PAUSE)

@@ -23,6 +23,7 @@ from scipy.sparse.csgraph import connected_components
 from datamask import catalogue
 from datamask.cli import output as cli_output
 from datamask.cli.parser import COMMANDS, corpus_config, parse
+from datamask.corpus.threads import thread_count
 from datamask.options import CORPUS_OPTIONS, OPTIONS
 from datamask.runs.rooted import rooted
 from datamask.runs.store import RunStore
@@ -220,6 +221,16 @@ def test_people_get_shares_and_paths(here, capsys):
     assert "Selected 90 of 300 rows by relaxed (facility, lambda 0.5)." in text.out
     assert f"Selection: {here / 'deep/er/out.parquet'}" in text.out
     assert "100%  done" in text.err and "\r" not in text.err
+
+
+def test_threads_are_as_many_as_asked(here, capsys, monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "3,2")
+    assert thread_count(100) == 3
+    assert run("select", "in.parquet", "--threads", "2", "--json", *FAST) == 0
+    assert thread_count(100) == 2 and thread_count(1) == 1
+    assert RunStore("runs").get(last_json(capsys)["run_id"]).facts()["threads"] == 2
+    assert run("select", "in.parquet", "--threads", "0", *FAST) == 2
+    assert "--threads must be a whole number from 1 on, got 0" in capsys.readouterr().err
 
 
 def test_without_output_the_selection_is_in_the_run_folder(here, capsys):

@@ -21,6 +21,9 @@ Result = TypeVar("Result")
 
 MOST_THREADS = 16
 
+ASKED = "OMP_NUM_THREADS"
+"""Name in the environment, which torch obeys too."""
+
 
 class Speed:
     """How fast bytes come, over the last `WINDOW` seconds: what a page says beside the share. One thread asks."""
@@ -119,10 +122,16 @@ one_blas_thread = _OneBlasThread()
 """``with one_blas_thread():`` numpy's products use one thread each, for callers that run many in their own threads."""
 
 
+def asked_threads() -> int | None:
+    """As many as the environment names for all arithmetic, which is how `--threads` says it; None: it names none."""
+    first = os.environ.get(ASKED, "").split(",")[0].strip()
+    return int(first) or None if first.isdecimal() else None
+
+
 def thread_count(tasks: int) -> int:
-    """As many threads as this process may use cores, at most `MOST_THREADS` and at most one per task."""
+    """As many threads as were asked for, else as this process may use cores; at most `MOST_THREADS`, one per task."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, min(cores, tasks, MOST_THREADS))
+    return max(1, min(asked_threads() or cores, tasks, MOST_THREADS))
 
 
 def in_threads(

@@ -36,7 +36,7 @@ from datamask.learning.masks import tie_order, top
 from datamask.learning.newton import PairwiseDual
 from datamask.learning.polish import polish
 from datamask.learning.problem import Problem
-from datamask.learning.relaxation import advance, begin, further_starts, relaxable, rounded, upper_bound
+from datamask.learning.relaxation import advance, begin, further_starts, of_sample, relaxable, rounded, upper_bound
 from datamask.learning.solvers import solver_of
 from datamask.learning.trace import no_trace
 from datamask.measured import ANCHOR_VERSION, FOUND, PROVED, PROVED_GAP, Anchor, best_end, random_draws
@@ -318,7 +318,7 @@ def _by_weights(
         tell(0.5 * steps / RELAXED_STEPS)
         if gap <= 0:
             break
-        if steps == FIRST_LOOK and outdoes_masks:
+        if steps == (1 if of_sample(problem) else FIRST_LOOK) and outdoes_masks:
             mask = polish(problem, rounded(problem, point, poll)[0], poll)
             bound, value = upper_bound(problem, point.weights, poll), function.value(mask, poll)
             if bound - value > HOPELESS * abs(value - random):

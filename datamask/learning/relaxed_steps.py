@@ -23,7 +23,16 @@ from datamask.learning.inclusion_weights import adding_to, over_all
 from datamask.learning.loop import Estimator
 from datamask.learning.newton import TOLERANCE, DualPoint, PairwiseDual
 from datamask.learning.problem import Problem
-from datamask.learning.relaxation import REACH, Iterate, advance, begin, even_weights, further_starts, rounded
+from datamask.learning.relaxation import (
+    REACH,
+    Iterate,
+    advance,
+    begin,
+    even_weights,
+    further_starts,
+    of_sample,
+    rounded,
+)
 from datamask.learning.rules import Rules
 from datamask.learning.state import State, StepRecord, check_finite, check_state
 from datamask.learning.trace import Trace, no_trace
@@ -189,6 +198,11 @@ class FrankWolfeSteps(RelaxedSteps):
 
     _reached: tuple[int, Iterate] | None = None
 
+    def __init__(self, problem: Problem, config: SelectionConfig, start: WarmStart | None, polish: Polish) -> None:
+        super().__init__(problem, config, start, polish)
+        if of_sample(problem):  # each step takes seconds, and swaps close what is left
+            self.tolerance = TOLERANCE
+
     def init(self) -> State:
         cold = State(_reaching(even_weights(self.problem), REACH), 0)
         if self.start is None:
@@ -214,14 +228,18 @@ class FrankWolfeSteps(RelaxedSteps):
         if self._reached is not None and self._reached[0] == state.step:
             iterate = self._reached[1]
         else:
-            weights = torch.zeros(self.problem.joint.n, dtype=torch.float64, device=self.device)
-            weights[self.problem.eligible] = state.logits[:-1]
+            weights = None
+            if state.step or not of_sample(self.problem):
+                weights = over_all(self.problem, state.logits[:-1])
             iterate = replace(begin(self.problem, weights, poll), steps=state.step, reach=float(state.logits[-1]))
             self._reached = (state.step, iterate)
         iterate_after, gap = advance(self.problem, iterate, poll)
         mask, values = rounded(self.problem, iterate, poll, by_gradient=state.step < FIRST_STEPS)
         self._reached = (state.step + 1, iterate_after)
-        weights, solved = _reaching(iterate_after.weights[self.problem.eligible], iterate_after.reach), gap <= CLOSED
+        weights, solved = (
+            _reaching(iterate_after.weights[self.problem.eligible], iterate_after.reach),
+            gap <= self.tolerance,
+        )
         after, record = self.stepped(state, weights, mask, values, solved, iterate.value + max(gap, 0.0))
         idle = state.quiet + 1 if values.joint <= state.best_joint + PROGRESS else 0
         return replace(after, quiet=IDLE_STEPS + 1 if solved else idle), record

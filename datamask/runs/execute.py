@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 import torch
 
+from datamask.corpus.threads import asked_threads
 from datamask.errors import RunStateError, Stopped
 from datamask.evaluation.pool import Pool
 from datamask.evaluation.result import RunResult
@@ -21,7 +22,7 @@ from datamask.runs.store import Run
 from datamask.work.context import UNWATCHED, Work
 
 DEFAULT_THREADS = torch.get_num_threads()
-"""As torch found them: OMP_NUM_THREADS where it is set, else the cores."""
+"""As torch found them."""
 
 Stage = Callable[[Execution], None]
 
@@ -56,7 +57,7 @@ def execute(
         if run.status().state == "done":
             raise RunStateError(f"run {run.id} is done; start a new one to select again")
         writer.set_status("running", message="starting")
-        threads = int(run.facts().get("threads") or work.threads or DEFAULT_THREADS)
+        threads = int(run.facts().get("threads") or work.threads or asked_threads() or DEFAULT_THREADS)
         torch.set_num_threads(threads)
         writer.update_facts(threads=threads)
         try:

@@ -24,7 +24,8 @@ OFFENDERS = """() => {
             const clips = ["hidden", "clip"].includes(style.overflowX);
             if (clips && said && box.width > 4 && element.scrollWidth > element.clientWidth + 1)
                 found.push(`cut off, ${element.clientWidth} of ${element.scrollWidth} pixels: ${where}`);
-            const low = ["hidden", "clip"].includes(style.overflowY);
+            // lines of a list end in "…" where they are clamped: pressed, they are read whole
+            const low = ["hidden", "clip"].includes(style.overflowY) && style.webkitLineClamp === "none";
             if (low && own.length && box.height > 4 && element.scrollHeight > element.clientHeight + 3)
                 found.push(`cut off below, ${element.clientHeight} of ${element.scrollHeight} pixels: ${where}`);
         }

@@ -29,6 +29,7 @@ from tests.learning.test_rules import random_rules
 def test_where_it_ends_no_single_swap_helps(seed, lamb, many, monkeypatch):
     monkeypatch.setattr(module, "MANY_ROWS", many)
     monkeypatch.setattr(module, "ENOUGH", 0.0)
+    monkeypatch.setattr(module, "ENOUGH_OF_A_ROUND", 0.0)
     monkeypatch.setattr(module, "PASSES", 100)
     monkeypatch.setattr(module, "BLOCK", 64)  # all rows at once: every pair meets
     rng = np.random.default_rng(seed)

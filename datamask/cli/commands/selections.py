@@ -46,6 +46,9 @@ def add_select(parser: argparse.ArgumentParser) -> None:
         ),
         *add_repeats(group),
         add_detach(group),
+        group.add_argument(
+            "--threads", type=whole, metavar="N", help="CPU threads to compute with (as many as there are cores)"
+        ),
     )
 
 
