@@ -18,6 +18,9 @@ Held = TypeVar("Held")
 
 HOLDER = "_datamask_process"
 
+THREADS = "OMP_NUM_THREADS"
+"""Name in the environment of how many threads compute, which torch obeys too."""
+
 
 def held(name: str, make: Callable[[], Held]) -> Held:
     """What this process holds under `name`, made by ``make()`` at the first call; the same on every later one.
@@ -34,6 +37,17 @@ def held(name: str, make: Callable[[], Held]) -> Held:
             holder.things[name] = make()
         value: Held = holder.things[name]
         return value
+
+
+def ask_threads(count: int) -> None:
+    """Have this process, which has not loaded torch yet, and those that it starts compute with so many threads."""
+    os.environ[THREADS] = str(count)
+
+
+def asked_threads() -> int | None:
+    """How many threads are to compute; None: nobody has said."""
+    first = os.environ.get(THREADS, "").split(",")[0].strip()
+    return int(first) or None if first.isdecimal() else None
 
 
 def import_from_working_folder() -> None:

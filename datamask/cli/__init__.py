@@ -6,7 +6,6 @@ program, with its traceback. Importing this loads no torch; commands that comput
 
 from __future__ import annotations
 
-import os
 import pkgutil
 import sys
 from collections.abc import Sequence
@@ -18,9 +17,9 @@ from datamask.cli.output import say
 from datamask.cli.own import permit_own
 from datamask.cli.parser import parse
 from datamask.cli.streams import ReaderLeft, flush_stdout, prepare_streams
-from datamask.corpus.threads import ASKED
 from datamask.errors import DatamaskError, Stopped
 from datamask.options.checks import check
+from datamask.process import ask_threads
 from datamask.runs.attempt import one_sentence
 
 HANDLERS: dict[str, str] = {
@@ -82,7 +81,7 @@ def _command(argv: Sequence[str]) -> int:
     permit_own(options)
     if (threads := getattr(options, "threads", None)) is not None:
         check(threads > 0, "threads", "a whole number from 1 on", threads)
-        os.environ[ASKED] = str(threads)  # before torch is loaded; what this process starts obeys it too
+        ask_threads(threads)
     if getattr(options, "run", None):
         options.run = _run_id(options.run, options.runs_dir)
     code: int = pkgutil.resolve_name(HANDLERS[options.command])(options)

@@ -15,14 +15,12 @@ from typing import Any, TypeVar
 
 from datamask.errors import Stopped
 from datamask.polling import Poll, no_poll, poll_of
+from datamask.process import asked_threads
 from datamask.work.context import Work
 
 Result = TypeVar("Result")
 
 MOST_THREADS = 16
-
-ASKED = "OMP_NUM_THREADS"
-"""Name in the environment, which torch obeys too."""
 
 
 class Speed:
@@ -120,12 +118,6 @@ class _OneBlasThread:
 
 one_blas_thread = _OneBlasThread()
 """``with one_blas_thread():`` numpy's products use one thread each, for callers that run many in their own threads."""
-
-
-def asked_threads() -> int | None:
-    """As many as the environment names for all arithmetic, which is how `--threads` says it; None: it names none."""
-    first = os.environ.get(ASKED, "").split(",")[0].strip()
-    return int(first) or None if first.isdecimal() else None
 
 
 def thread_count(tasks: int) -> int:

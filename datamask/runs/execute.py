@@ -11,10 +11,10 @@ from collections.abc import Callable
 
 import torch
 
-from datamask.corpus.threads import asked_threads
 from datamask.errors import RunStateError, Stopped
 from datamask.evaluation.pool import Pool
 from datamask.evaluation.result import RunResult
+from datamask.process import asked_threads
 from datamask.runs import stages
 from datamask.runs.callbacks import Callbacks
 from datamask.runs.execution import Execution
