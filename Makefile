@@ -31,7 +31,7 @@ suite: $(VENV)/.dev-ready
 LOOPS := corpus/projections/test_layouts.py::test_umap_itself_keeps_clusters_apart_on_the_one_graph_alone \
   corpus/test_partition_search.py::test_exactly_the_probed_pairs_are_compared \
   learning/test_block_swaps.py::test_where_it_ends_no_single_swap_helps \
-  learning/test_budget.py::test_solvers_fill_the_budget_and_bounds_hold \
+  learning/test_limits.py::test_solvers_fill_the_budget_and_bounds_hold \
   learning/test_medoids.py learning/test_winner_tree.py objectives/test_facility.py
 
 LOOP_FILES := $(foreach loop,$(LOOPS),tests/$(firstword $(subst ::, ,$(loop))))

@@ -26,14 +26,14 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 
 from datamask import catalogue, learning, objectives
 from datamask.config import SelectionConfig
-from datamask.learning.budget import Budget
 from datamask.learning.certificates import certify
+from datamask.learning.limits import Limits
 from datamask.learning.problem import Problem
-from datamask.learning.rules import Rules
 from datamask.objectives.budgeted import BudgetedQuality
 from datamask.objectives.facility import exact_lists
 from datamask.objectives.joint import Joint, Scale, Term
 from datamask.objectives.quality import Quality
+from datamask.quotas import Groups
 from tests.reference import truth
 
 KINDS = {"free": 0.55, "rules": 0.15, "given": 0.1, "budget": 0.15, "integer programme": 0.05}
@@ -59,17 +59,11 @@ class Case:
         quality = self._mean(member, self.q[:, None])[:, 0]
         return lamb * quality + (1 - lamb) * getattr(self, f"_{self.name}")(member)
 
-    @property
-    def budget(self) -> Budget:
-        """Of a case whose rows have lengths."""
-        assert self.problem.budget is not None, "rows have lengths where tokens are counted"
-        return self.problem.budget
-
     def _mean(self, member: np.ndarray, of: np.ndarray) -> np.ndarray:
         """Mean of rows of `of` over the members; over tokens under a budget, those left over at the pool's mean."""
         if self.lengths is None:
             return member @ of / member.sum(1, keepdims=True)
-        most = self.budget.most
+        most = self.problem.limits.most
         counted = np.where(self.lengths <= most, self.lengths, 0.0)
         spent = member * self.lengths
         return (spent @ of + (most - spent.sum(1, keepdims=True)) * (counted @ of / counted.sum())) / most
@@ -79,7 +73,7 @@ class Case:
         if self.lengths is None:
             size = member.sum(1)
             return -(square * size - 1) / np.maximum(size - 1, 1)
-        most = self.budget.most
+        most = self.problem.limits.most
         own = self._mean(member, self.lengths[:, None])[:, 0] / most
         counted = np.where(self.lengths <= most, self.lengths, 0.0)
         return -(square - own) / (1 - counted @ self.lengths / counted.sum() / most)
@@ -94,8 +88,8 @@ class Case:
         outer = np.einsum("na,nb->nab", self.x, self.x)
         if self.lengths is None:
             return _extended(np.tensordot(member / member.sum(1, keepdims=True), outer, 1))
-        counted = np.where(self.lengths <= self.budget.most, self.lengths, 0.0)
-        share = member * self.lengths / self.budget.most
+        counted = np.where(self.lengths <= self.problem.limits.most, self.lengths, 0.0)
+        share = member * self.lengths / self.problem.limits.most
         average = np.tensordot(counted / counted.sum(), outer, 1)
         return _extended(np.tensordot(share, outer, 1)) + (1 - share.sum(1)) * _extended(average)
 
@@ -132,19 +126,18 @@ def subsets(n: int, size: int | None) -> np.ndarray:
     return ((codes[:, None] >> np.arange(n, dtype=np.uint32)) & 1).astype(np.float64)
 
 
-def rules_of(rng: np.random.Generator, n: int, size: int, given: bool) -> Rules:
-    """Rules that a random subset obeys: pins and quotas, or given rows alone."""
+def limits_of(rng: np.random.Generator, n: int, size: int, given: bool) -> Limits:
+    """Limits that a random subset obeys: pins and quotas, or given rows alone."""
     inside = rng.choice(n, size=size, replace=False)
     pinned = np.zeros(n, dtype=bool)
     if given:
         pinned[inside[: int(rng.integers(1, size // 2 + 1))]] = True
-        return Rules(pinned, np.zeros(n, dtype=np.int64), np.array([0]), np.array([size]), ("all",), pinned)
+        return Limits(size, pinned, given=pinned)
     group = rng.integers(0, 3, size=n)
     count = np.bincount(group[inside], minlength=3)
     pinned[inside[: int(rng.integers(0, 2))]] = True
-    return Rules(
-        pinned, group, np.maximum(count - rng.integers(0, 2, 3), 0), count + rng.integers(0, 2, 3), ("a", "b", "c")
-    )
+    low, high = np.maximum(count - rng.integers(0, 2, 3), 0), count + rng.integers(0, 2, 3)
+    return Limits(size, pinned, quotas=Groups(group, low, high, ("a", "b", "c")))
 
 
 def shape_of(rng: np.random.Generator, kind: str) -> tuple[int, int, int]:
@@ -172,40 +165,35 @@ def case_of(seed: int) -> tuple[str, Case]:
     q = rng.normal(size=n)
     x = features.double().numpy()
     function = objectives.load(name).bind(features, exact_lists(features, int(rng.integers(n // 2, n + 1))))
-    quality, rules, budget, lengths = Quality(torch.from_numpy(q)), None, None, None
+    quality, limits, lengths = Quality(torch.from_numpy(q)), Limits(size, np.zeros(n, bool)), None
     if kind in ("budget", "integer programme"):
         lengths = rng.integers(1, 12, size=n).astype(float)
         pinned = np.arange(n) < rng.integers(0, 2)
-        budget = Budget(lengths, float(max(np.floor(lengths.sum() * size / n), 12 + lengths[pinned].sum())), pinned)
-        tokens = torch.from_numpy(lengths)
-        function, quality = function.budgeted(tokens, budget.most), BudgetedQuality(quality.scores, tokens, budget.most)
+        most = float(max(np.floor(lengths.sum() * size / n), 12 + lengths[pinned].sum()))
+        tokens, limits = torch.from_numpy(lengths), Limits(most, pinned, lengths)
+        function, quality = function.budgeted(tokens, most), BudgetedQuality(quality.scores, tokens, most)
     elif kind != "free":
-        rules = rules_of(rng, n, size, kind == "given")
+        limits = limits_of(rng, n, size, kind == "given")
     problem = Problem(
         Joint(quality, (Term(name, 1.0, function, Scale()),), lamb),
         size,
         torch.arange(n),
         torch.from_numpy(rng.permutation(n)),
         features,
-        rules,
-        budget=budget,
+        limits,
     )
     return kind, Case(name, problem, x, q, lengths)
 
 
 def exhaustive(case: Case) -> tuple[float, float]:
     """The best value of all allowed subsets, and their mean."""
-    problem = case.problem
-    member = subsets(problem.joint.n, None if problem.budget else problem.size)
-    if problem.budget is not None:
-        member = member[problem.budget.holds(member @ case.lengths) & (member[:, problem.pinned.numpy()] > 0).all(1)]
-    elif problem.rules is not None:
-        count = member @ np.eye(len(problem.rules.low))[problem.rules.group]
-        member = member[
-            (count >= problem.rules.low).all(1)
-            & (count <= problem.rules.high).all(1)
-            & (member[:, problem.rules.pinned] > 0).all(1)
-        ]
+    n, limits = case.problem.joint.n, case.problem.limits
+    member = subsets(n, None if limits.by_tokens else case.problem.size)
+    groups = np.arange(len(limits.groups.names))
+    held = (member * limits.amounts) @ np.eye(len(groups))[limits.groups.group]
+    member = member[
+        limits.holds(held.sum(1)) & limits.shares(held, groups).all(1) & (member[:, limits.pinned] > 0).all(1)
+    ]
     values = np.concatenate(
         [case.values(member[start : start + SUBSETS_AT_ONCE]) for start in range(0, len(member), SUBSETS_AT_ONCE)]
     )
@@ -227,7 +215,7 @@ def integer_programme(case: Case) -> tuple[float, float]:
         linked[v * n + np.arange(n), np.arange(n)] = -1.0
     tokens = np.concatenate([case.lengths, np.zeros(n * n)])[None, :]
     low = np.zeros(n + n * n)
-    low[:n][case.budget.pinned] = 1.0
+    low[:n][case.problem.limits.pinned] = 1.0
     solution = milp(
         cost,
         integrality=np.r_[np.ones(n), np.zeros(n * n)],
@@ -235,7 +223,7 @@ def integer_programme(case: Case) -> tuple[float, float]:
         constraints=[
             LinearConstraint(serve, -np.inf, 1.0),
             LinearConstraint(linked, -np.inf, 0.0),
-            LinearConstraint(tokens, case.budget.least, case.budget.most),
+            LinearConstraint(tokens, case.problem.limits.least, case.problem.limits.most),
         ],
         options={"mip_rel_gap": 1e-9},
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -27,9 +27,17 @@ SLACK = 1e-12
 NO_VALUE = "(none)"
 """What rows without a value are called among the values of a column."""
 
-Groups = tuple[np.ndarray, np.ndarray, np.ndarray, tuple[str, ...]]
-"""Group of every row int64 ``(n,)`` from 0, least and most of each group ``(C,)``, and their names. What is counted is
-members, int64, or under a token budget their tokens, float64."""
+
+class Groups(NamedTuple):
+    """Group of every row int64 ``(n,)`` from 0, least and most of each group ``(C,)``, and their names, for sentences.
+
+    Members are counted, or under a token budget their tokens.
+    """
+
+    group: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    names: tuple[str, ...]
 
 
 def quota_bounds(low: float, high: float, size: int) -> tuple[int, int]:
@@ -64,7 +72,7 @@ def quota_groups(
             others = ", ".join([*names, *corpus.provenance.unread])
             raise OptionError(f"--quota: the corpus has no column {column!r}; it has {others or 'no metadata columns'}")
         group = quota_labels(quotas, corpus.metadata[column])
-    return group, *quota_limits(quotas, group, size, given, lengths)
+    return Groups(group, *quota_limits(quotas, group, size, given, lengths))
 
 
 def quota_labels(quotas: Sequence[Quota], column: pa.Array | pa.ChunkedArray) -> np.ndarray:
@@ -98,45 +106,68 @@ def quota_limits(
     return low, high, ("the rest", *(f"{quota.column}={quota.value}" for quota in quotas))
 
 
-def tokens_by_group(group: np.ndarray, lengths: np.ndarray, groups: int) -> np.ndarray:
-    """The tokens of some rows by group, float64 ``(C,)``. NumPy alone gives integers where there are no rows."""
-    return np.bincount(group, lengths, groups).astype(np.float64)
-
-
-def check_tokens(groups: Groups, lengths: np.ndarray, pinned: np.ndarray, given: np.ndarray, size: float) -> None:
-    """Raise the reason why no selection can spend a token budget so that each group has its share.
+def amount_by_group(group: np.ndarray, lengths: np.ndarray | None, rows: np.ndarray, groups: int) -> np.ndarray:
+    """The number of rows, or of their tokens, by group: float64 ``(C,)``.
 
     Args:
-        groups, pinned, given: as of `check_rules`. lengths: float64, tokens of the same rows. size: tokens, those of
-            the given rows among them.
+        group, lengths: of all rows; lengths are None where rows are counted. rows: a mask, or int64.
+    """
+    counted = np.bincount(group[rows], None if lengths is None else lengths[rows], groups)
+    return counted.astype(np.float64)  # NumPy gives integers where there are no rows
+
+
+def unit_and_option(lengths: np.ndarray | None) -> tuple[str, str]:
+    """What is counted, and the option that says how much of it to select: for sentences."""
+    return ("rows", "--select_ratio") if lengths is None else ("tokens", "--budget")
+
+
+def check_groups(
+    groups: Groups, pinned: np.ndarray, given: np.ndarray, most: float, lengths: np.ndarray | None = None
+) -> None:
+    """Raise the reason why no selection can have this size and obey the pins and quotas.
+
+    Args:
+        groups: of the rows that may be selected. pinned, given: bool, of the same rows; given ones are pinned too.
+        most: rows or tokens to select, the given ones among them.
+        lengths: float64, tokens of the same rows, where they are what is counted.
 
     Raises:
-        OptionError: a group has too few tokens, its pins have too many, and so on.
+        OptionError: too many pins, a minimum above what a group has, maxima that leave too little, and so on; of a
+            budget also that no row fits next to the pins, or that all rows do.
     """
     group, low, high, names = groups
-
-    def tokens(rows: np.ndarray) -> np.ndarray:
-        return tokens_by_group(group[rows], lengths[rows], len(names))
-
-    had = tokens(given)
-    lows, highs = np.maximum(low - had, 0.0), high - had
-    there, fixed, size = tokens(np.ones(len(group), bool)) - had, tokens(pinned) - had, size - float(had.sum())
-    slack = SLACK * size
-    for name, least, most, has, pins in zip(names, lows, highs, there, fixed):
+    had = amount_by_group(group, lengths, given, len(names))
+    size, lows, highs = most - float(had.sum()), np.maximum(low - had, 0.0), high - had
+    there = amount_by_group(group, lengths, np.ones(len(group), bool), len(names)) - had
+    fixed = amount_by_group(group, lengths, pinned, len(names)) - had
+    pins, slack = float(fixed.sum()), SLACK * size
+    unit, option = unit_and_option(lengths)
+    if pins > size + slack:
+        what = f"{pins:,.0f} rows" if lengths is None else f"rows of {pins:,.0f} tokens"
+        raise OptionError(f"--pin names {what}, but only {size:,.0f} are to be selected; raise {option}")
+    if lengths is not None:
+        if pinned.all() or lengths[~pinned].min() > size - pins:
+            raise OptionError(
+                f"--budget of {size:,.0f} tokens leaves {size - pins:,.0f} to choose, which no row fits in; raise it"
+            )
+        if there.sum() <= size:
+            raise OptionError(
+                f"--budget of {size:,.0f} tokens holds all {there.sum():,.0f} that may be selected; lower it, prune "
+                "less, or ban fewer"
+            )
+    of_size = "rows" if lengths is None else f"of the {size:,.0f} tokens"
+    for name, least, greatest, has, held in zip(names, lows, highs, there, fixed):
         if least > has + slack:
             raise OptionError(
-                f"--quota: {name} must have at least {least:,.0f} of the {size:,.0f} tokens, but {has:,.0f} may be "
-                "selected"
+                f"--quota: {name} must have at least {least:,.0f} {of_size}, but {has:,.0f} may be selected"
             )
-        if pins > most + slack:
-            raise OptionError(
-                f"--quota: {name} may have at most {most:,.0f} of the {size:,.0f} tokens, but {pins:,.0f} are pinned"
-            )
-    least, most = float(np.maximum(lows, fixed).sum()), float(np.minimum(highs, there).sum())
-    if not least - slack <= size <= most + slack:
+        if held > greatest + slack:
+            raise OptionError(f"--quota: {name} may have at most {greatest:,.0f} {of_size}, but {held:,.0f} are pinned")
+    least, greatest = float(np.maximum(lows, fixed).sum()), float(np.minimum(highs, there).sum())
+    if not least - slack <= size <= greatest + slack:
         raise OptionError(
-            f"--quota and --pin allow from {least:,.0f} to {most:,.0f} tokens together, but {size:,.0f} are to be "
-            "selected; loosen a quota or change --budget"
+            f"--quota and --pin allow from {least:,.0f} to {greatest:,.0f} {unit} together, but {size:,.0f} are to be "
+            f"selected; loosen a quota or change {option}"
         )
 
 
@@ -148,42 +179,9 @@ def binding(groups: Groups, selected: np.ndarray, free: np.ndarray, lengths: np.
         lengths: tokens of each row, where they are what is counted.
     """
     group, low, high, names = groups
-    held = np.bincount(group[selected], None if lengths is None else lengths[selected], len(names))
+    held = amount_by_group(group, lengths, selected, len(names))
     if lengths is None:
         return (held == low) | (held == high)
     row = np.zeros(len(names))
     np.maximum.at(row, group[free], lengths[free])
     return ((held < low + row) & (low > 0)) | (held > high - row)
-
-
-def check_rules(groups: Groups, pinned: np.ndarray, given: np.ndarray, size: int) -> None:
-    """Raise the reason why no selection of `size` can obey the rules.
-
-    Args:
-        groups: of the rows that may be selected. pinned, given: bool, of the same rows; given ones are pinned too.
-        size: S, the given rows among them.
-
-    Raises:
-        OptionError: too many pins, a minimum above what a group has, maxima that leave too few rows, and so on.
-    """
-    group, low_counts, high_counts, names = groups
-    size = size - int(given.sum())
-    pins = int((pinned & ~given).sum())
-    if pins > size:
-        raise OptionError(f"--pin names {pins:,} rows, but only {size:,} are to be selected; raise --select_ratio")
-    had = np.bincount(group[given], minlength=len(names))
-    lows, highs = np.maximum(low_counts - had, 0), high_counts - had
-    there = np.bincount(group, minlength=len(names)) - had
-    fixed_counts = np.bincount(group[pinned], minlength=len(names)) - had
-    for name, low, high, has, fixed in zip(names, lows, highs, there, fixed_counts):
-        if low > has:
-            raise OptionError(f"--quota: {name} must have at least {low:,} rows, but {has:,} may be selected")
-        if fixed > high:
-            raise OptionError(f"--quota: {name} may have at most {high:,} rows, but {fixed:,} are pinned")
-    least = int(np.maximum(lows, fixed_counts).sum())
-    most = int(np.minimum(highs, there).sum())
-    if not least <= size <= most:
-        raise OptionError(
-            f"--quota and --pin allow from {least:,} to {most:,} rows together, but {size:,} are "
-            "to be selected; loosen a quota or change --select_ratio"
-        )

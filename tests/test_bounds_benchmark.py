@@ -20,7 +20,7 @@ def test_values_are_those_of_the_definitions(seed):
     if case.lengths is None:
         value = lamb * case.q[members].mean() + (1 - lamb) * truth.OBJECTIVES[case.name](case.x, members)
     else:
-        most = case.problem.budget.most
+        most = case.problem.limits.most
         value = lamb * budgets.quality(case.q, case.lengths, most, members) + (1 - lamb) * budgets.OBJECTIVES[
             case.name
         ](case.x, case.lengths, most, members)

@@ -29,10 +29,10 @@ from datamask import catalogue
 from datamask.config import SelectionConfig
 from datamask.corpus.sampling import DRAWS, hash_under
 from datamask.evaluation.pool import Pool
-from datamask.learning.budget import Budget
 from datamask.learning.counterfactual import Counterfactual
+from datamask.learning.limits import Limits
 from datamask.learning.loop import ShareWatch, learn
-from datamask.learning.masks import tie_order, top
+from datamask.learning.masks import tie_order
 from datamask.learning.newton import PairwiseDual
 from datamask.learning.polish import polish
 from datamask.learning.problem import Problem
@@ -96,10 +96,9 @@ def quality_anchor(pool: Pool, size: int, budget: float | None = None) -> Anchor
 
 def quality_best(pool: Pool, size: int, budget: float | None = None, seed: int = 0) -> Tensor:
     """The `size` samples of highest quality, or those that fill the budget, bool ``(n,)``; ties by the seeded hash."""
-    scores = pool.quality.scores
-    if budget is None:
-        return top(scores, size, pool.ties(seed))
-    return Budget(pool.token_lengths, budget, np.zeros(len(pool), dtype=bool)).fill(scores, pool.ties(seed))
+    free = np.zeros(len(pool), dtype=bool)
+    limits = Limits(size, free) if budget is None else Limits(budget, free, pool.token_lengths)
+    return limits.top(pool.quality.scores, pool.ties(seed))
 
 
 def diversity_anchor(pool: Pool, name: str, size: int, poll: Poll = no_poll, budget: float | None = None) -> Anchor:
@@ -169,7 +168,7 @@ def _random_end(problem: Problem, poll: Poll) -> float:
         nothing = torch.zeros(len(problem.eligible), device=device)
         drawn = (tie_order(hash_under(hashes, DRAWS + draw), device) for draw in range(draws))
         return float(np.mean([function.value(replace(problem, ties=ties).subset(nothing), poll) for ties in drawn]))
-    if problem.budget is None:
+    if not problem.limits.by_tokens:
         return function.random_value(problem.size, generator, poll)
     keys = torch.rand(draws, len(problem.eligible), generator=generator).to(problem.eligible.device)
     return float(np.mean([function.value(problem.subset(row), poll) for row in keys]))
@@ -213,11 +212,12 @@ def _subset(packed: np.ndarray, problem: Problem) -> Tensor:
     mask = torch.from_numpy(np.unpackbits(packed, count=n).astype(bool)).to(problem.eligible.device)
     chosen = mask[problem.eligible]
     require(bool(chosen.any()) and int(chosen.sum()) == int(mask.sum()), "the subset holds rows that it cannot")
-    if problem.budget is None:
-        require(int(mask.sum()) == problem.size, "the subset is of another size")
+    limits = problem.limits
+    total = limits.total(chosen.cpu().numpy())
+    if limits.by_tokens:
+        require(total <= limits.most * (1 + 1e-9), "the subset is above the budget")
     else:
-        spent = float(problem.budget.lengths[chosen.cpu().numpy()].sum())
-        require(spent <= problem.budget.most * (1 + 1e-9), "the subset is above the budget")
+        require(total == limits.most, "the subset is of another size")
     return mask
 
 
@@ -230,8 +230,8 @@ def _alone(pool: Pool, function: SetFunction | None, size: int, budget: float | 
         return Problem(joint, size, pool.rows(keep, ordered), pool.ties(0))
     lengths = pool.token_lengths
     rows = pool.rows((lengths > 0) & (lengths <= budget), ordered)
-    spent = Budget(lengths[rows.cpu().numpy()], budget, np.zeros(len(rows), dtype=bool))
-    return Problem(joint, size, rows, pool.ties(0), budget=spent)
+    limits = Limits(budget, np.zeros(len(rows), dtype=bool), lengths[rows.cpu().numpy()])
+    return Problem(joint, size, rows, pool.ties(0), limits=limits)
 
 
 @dataclass(frozen=True)

@@ -42,9 +42,9 @@ def _values(posed: PosedProblem, scores: torch.Tensor, poll: Poll) -> BaselineVa
     diversity = term.function.value(mask, poll)
     rows = mask.cpu().numpy() & ~posed.given
     quality, lengths = joint.quality.scores.cpu().numpy()[rows], None
-    if (budget := posed.problem.budget) is not None:
+    if posed.problem.limits.lengths is not None:
         lengths = np.zeros(len(mask))
-        lengths[posed.problem.eligible.cpu().numpy()] = budget.lengths
+        lengths[posed.problem.eligible.cpu().numpy()] = posed.problem.limits.lengths
         lengths = lengths[rows]
     share = joint.quality_scale(joint.quality.value(mask))
     score, gain = float(np.average(quality, weights=lengths)), float(term.scale(diversity))

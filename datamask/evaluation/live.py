@@ -221,7 +221,9 @@ class Live:
         whole = torch.from_numpy(mask | self.posed.given).to(problem.joint.device)
         quality, diversity = problem.joint.final_marginals(whole, poll)
         scores, rows = np.full(len(mask), np.nan), problem.eligible
-        scores[rows.cpu().numpy()] = problem.priority((lamb * quality + (1 - lamb) * diversity)[rows]).cpu().numpy()
+        scores[rows.cpu().numpy()] = (
+            problem.limits.priority((lamb * quality + (1 - lamb) * diversity)[rows]).cpu().numpy()
+        )
         scores[self.posed.given] = np.nan
         return scores
 
@@ -264,7 +266,7 @@ class Live:
         linear, constant = joint.quality.linear(problem.size)
         gains = linear[problem.eligible].double()
         best = constant + float(gains @ problem.vertex(gains)[problem.eligible])
-        return Solution(problem.subset(problem.priority(gains)), lamb * float(joint.quality_scale(best)))
+        return Solution(problem.subset(problem.limits.priority(gains)), lamb * float(joint.quality_scale(best)))
 
     def _answer(self, lamb: float, mask: Tensor, upper: float | None, solved: bool, start: float) -> Answer:
         joint = self.posed.calibrated

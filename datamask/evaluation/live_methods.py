@@ -161,9 +161,9 @@ class RelaxedMethod(LiveMethod):
         weights = self._spread(torch.lerp(low, high, (lamb - below) / (above - below)))
         value, gradient = concave(problem, weights, poll)
         gains = gradient[problem.eligible]
-        mask = problem.subset(problem.priority(gains))
+        mask = problem.subset(problem.limits.priority(gains))
         # under rules the best cut by gains is a selection already, and sorting takes as long as the gains themselves
-        vertex = mask.double() if problem.budget is None else problem.vertex(gains)
+        vertex = problem.vertex(gains) if problem.limits.by_tokens else mask.double()
         return Solution(mask, value + float(gradient @ (vertex - weights)))
 
     def _spread(self, weights: Tensor) -> Tensor:
@@ -268,4 +268,4 @@ METHODS: dict[type[SetFunction], type[LiveMethod]] = {
 def method_of(problem: Problem) -> type[LiveMethod]:
     """The method for a problem: by its one objective, and by whether rules limit it."""
     method = METHODS.get(type(problem.joint.terms[0].function), LearnedMethod)
-    return RelaxedMethod if method is PairwiseMethod and problem.limited else method
+    return RelaxedMethod if method is PairwiseMethod and problem.limits.limited else method

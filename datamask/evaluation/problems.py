@@ -19,10 +19,9 @@ from datamask.errors import InputError, OptionError
 from datamask.evaluation.anchors import diversity_anchor, quality_anchor, quality_best
 from datamask.evaluation.id_lists import read_rows
 from datamask.evaluation.pool import Pool
-from datamask.learning.budget import Budget
+from datamask.learning.limits import Limits
 from datamask.learning.masks import top
 from datamask.learning.problem import Problem
-from datamask.learning.rules import Rules
 from datamask.measured import Anchor, Anchors, ComponentFacts, TermValues
 from datamask.objectives.joint import Joint, Scale, Term, Values
 from datamask.polling import Poll, no_poll
@@ -39,7 +38,7 @@ class PosedProblem:
         quality_anchor, diversity_anchors: the ends of the calibrated scales.
         given: bool ``(n,)``, rows that one already has. They are members of every subset that is valued, and pinned;
             the S rows to select are those beside them, so ``problem.size`` is S and the given ones together, and so
-            is ``problem.budget``.
+            are the tokens of ``problem.limits``.
         best_quality: bool ``(n,)``, the rows of highest quality, free of any rules.
         duplicates: which rows were kept of them before the selection.
         ruled: how many rows are ``pinned`` and ``banned``, by these names.
@@ -106,12 +105,8 @@ def pose(pool: Pool, config: SelectionConfig, poll: Poll = no_poll, begun: Ancho
     size = config.size(len(pool), pool.tokens) + int(given.sum())
     duplicates = pool.duplicates(config.collapse)
     eligible = _eligible(pool, config, size, pinned | given, banned, duplicates.kept)
-    rules = budget = tokens = None
-    if config.budget is not None:
-        eligible, budget = _budgeted(pool, config, config.budget, eligible, pinned | given, given)
-        tokens = budget.most
-    elif config.ruled:
-        rules = _rules(pool, config, size, pinned | given, given, eligible.cpu().numpy())
+    eligible, limits = _limits(pool, config, size, eligible, pinned | given, given)
+    tokens = limits.most if limits.by_tokens else None
     names = [name for name, _ in config.terms]
     if begun is not None and begun.quality is not None and set(begun.diversity) == set(names):
         quality, diversity = begun.quality, {name: begun.diversity[name] for name in names}
@@ -138,9 +133,8 @@ def pose(pool: Pool, config: SelectionConfig, poll: Poll = no_poll, begun: Ancho
         eligible,
         pool.ties(config.seed),
         pool.features,
-        rules,
+        limits,
         _column(pool, config),
-        budget,
     )
     return PosedProblem(
         problem,
@@ -207,31 +201,25 @@ def _named(pool: Pool, path: str | None, option: str) -> np.ndarray:
     return mask
 
 
-def _rules(
-    pool: Pool, config: SelectionConfig, size: int, pinned: np.ndarray, given: np.ndarray, eligible: np.ndarray
-) -> Rules:
-    """Pins and quotas over the eligible rows."""
-    group, low, high, names = quota_groups(config.quotas, pool.corpus, size, given)
-    rules = Rules(pinned[eligible], group[eligible], low, high, names, given[eligible])
-    rules.check(size)
-    return rules
-
-
-def _budgeted(
-    pool: Pool, config: SelectionConfig, tokens: float, eligible: Tensor, pinned: np.ndarray, given: np.ndarray
-) -> tuple[Tensor, Budget]:
-    """The budget of these tokens and the given ones, and the eligible rows that fit into it at all."""
-    lengths, rows = pool.token_lengths, eligible.cpu().numpy()
-    if len(empty := rows[lengths[rows] <= 0]):
-        raise OptionError(
-            f"--budget: {len(empty):,} rows have no tokens in "
-            f"{pool.corpus.provenance.columns['length']!r}, such as {pool.corpus.ids[int(empty[0])]}; "
-            "--ban them, or use --select_ratio"
-        )
-    most = tokens + float(lengths[given].sum())
+def _limits(
+    pool: Pool, config: SelectionConfig, size: int, eligible: Tensor, pinned: np.ndarray, given: np.ndarray
+) -> tuple[Tensor, Limits]:
+    """The eligible rows that fit into a budget at all, and what a selection of them must obey."""
+    if config.budget is None and not config.ruled:
+        return eligible, Limits(size, np.zeros(len(eligible), bool))
+    rows, most, lengths = eligible.cpu().numpy(), float(size), None
+    if config.budget is not None:
+        lengths = pool.token_lengths
+        if len(empty := rows[lengths[rows] <= 0]):
+            raise OptionError(
+                f"--budget: {len(empty):,} rows have no tokens in "
+                f"{pool.corpus.provenance.columns['length']!r}, such as {pool.corpus.ids[int(empty[0])]}; "
+                "--ban them, or use --select_ratio"
+            )
+        most = config.budget + float(lengths[given].sum())
     groups = quota_groups(config.quotas, pool.corpus, most, given, lengths) if config.quotas else None
-    rows, budget = Budget.within(tokens, lengths, rows, pinned, given, groups)
-    return torch.from_numpy(rows).to(pool.device), budget
+    rows, limits = Limits.within(most, rows, pinned, given, lengths, groups)
+    return torch.from_numpy(rows).to(pool.device), limits
 
 
 def _eligible(

@@ -16,10 +16,10 @@ from torch import Tensor
 from datamask.config import SelectionConfig
 from datamask.errors import OptionError
 from datamask.evaluation.problems import PosedProblem
-from datamask.learning.budget import Budget
+from datamask.learning.limits import Limits
 from datamask.learning.problem import Problem
 from datamask.polling import Poll, no_poll
-from datamask.quotas import quota_limits
+from datamask.quotas import Groups, quota_limits
 
 
 def resized(
@@ -57,22 +57,19 @@ def resized(
 
 def _with_amount(posed: PosedProblem, other: SelectionConfig) -> tuple[Problem, Tensor]:
     """The problem with another amount, and which of the eligible rows it has still, int64."""
-    problem = posed.problem
+    problem, old, size = posed.problem, posed.problem.limits, posed.problem.size
     everyone = torch.arange(len(problem.eligible), device=problem.joint.device)
-    if (old := problem.budget) is not None and other.budget is not None:
-        given, groups = posed.given[problem.eligible.cpu().numpy()], None
-        if old.quotas is not None:
-            group, most = old.quotas[0], other.budget + old.given
-            groups = group, *quota_limits(other.quotas, group, most, given, old.lengths)
-        rows, budget = Budget.within(other.budget, old.lengths, np.arange(len(old.lengths)), old.pinned, given, groups)
-        kept = everyone[torch.from_numpy(rows).to(everyone.device)]
-        return replace(problem, budget=budget, eligible=problem.eligible[kept]), kept
-    size, rules = other.size(problem.joint.n) + int(posed.given.sum()), problem.rules
-    if size > len(problem.eligible):
-        raise OptionError(f"{size:,} rows are to be selected, but {len(problem.eligible):,} may be")
-    if rules is not None:
-        given = np.zeros_like(rules.pinned) if rules.given is None else rules.given
-        low, high, names = quota_limits(other.quotas, rules.group, size, given)
-        rules = replace(rules, low=low, high=high, names=names)
-        rules.check(size)
-    return replace(problem, size=size, rules=rules), everyone
+    given, quotas = posed.given[problem.eligible.cpu().numpy()], old.quotas
+    if old.by_tokens and other.budget is not None:
+        most = other.budget + old.total(given)
+    else:
+        most = size = other.size(problem.joint.n) + int(given.sum())
+        if size > len(everyone):
+            raise OptionError(f"{size:,} rows are to be selected, but {len(everyone):,} may be")
+    if not old.limited:
+        return replace(problem, size=size, limits=replace(old, most=most)), everyone
+    if quotas is not None:
+        quotas = Groups(quotas.group, *quota_limits(other.quotas, quotas.group, most, given, old.lengths))
+    rows, limits = Limits.within(most, np.arange(len(everyone)), old.pinned, given, old.lengths, quotas)
+    kept = everyone[torch.from_numpy(rows).to(everyone.device)]
+    return replace(problem, size=size, limits=limits, eligible=problem.eligible[kept]), kept

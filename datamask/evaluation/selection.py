@@ -301,5 +301,5 @@ def _by_priority(problem: Problem, score: np.ndarray) -> np.ndarray:
     """Scores ``(n,)`` in the order in which rows should be taken."""
     rows = problem.eligible.cpu()
     strength = score.copy()
-    strength[rows.numpy()] = problem.priority(torch.from_numpy(score)[rows]).numpy()
+    strength[rows.numpy()] = problem.limits.priority(torch.from_numpy(score)[rows]).numpy()
     return strength

@@ -24,15 +24,14 @@ LEAST_GAIN = 1e-9
 
 def batch_swaps(problem: Problem, mask: Tensor, poll: Poll, trace: Trace = no_trace) -> Tensor:
     """Swap as long as the exact joint value rises, bool ``(n,)``."""
-    joint, size = problem.joint, problem.size
+    joint, size = problem.joint, int(mask.sum())
     rows, fixed = problem.eligible, problem.pinned[problem.eligible]
     value, swap_count = joint.evaluate(mask, poll).joint, 0
-    size = size if problem.budget is None else int(mask.sum())
     width = min(size, len(problem.eligible) - size)
     for _ in range(ROUNDS):
         quality, diversity = joint.final_marginals(mask, poll)
         gain = joint.lamb * quality + (1 - joint.lamb) * diversity
-        score, chosen = problem.priority(gain[rows]), mask[rows]
+        score, chosen = problem.limits.priority(gain[rows]), mask[rows]
         pairs = min(width, int(chosen.sum()), int((~chosen).sum()))
         inside = score.masked_fill(~chosen | fixed, torch.inf).topk(pairs, largest=False)
         outside = score.masked_fill(chosen, -torch.inf).topk(pairs)
@@ -43,7 +42,7 @@ def batch_swaps(problem: Problem, mask: Tensor, poll: Poll, trace: Trace = no_tr
             if trial is None:
                 break
             count = 1
-        elif problem.budget is not None:
+        elif problem.limits.by_tokens:
             # the rest of the members first, then whoever adds most per token, those that left last
             trial = problem.subset(
                 score.masked_fill(chosen, torch.inf).index_fill(0, inside.indices[:count], -torch.inf)
@@ -52,7 +51,7 @@ def batch_swaps(problem: Problem, mask: Tensor, poll: Poll, trace: Trace = no_tr
             trial = mask.clone()
             trial[rows[inside.indices[:count]]] = False
             trial[rows[outside.indices[:count]]] = True
-            if problem.limited and not problem.allowed(trial):
+            if problem.limits.limited and not problem.allowed(trial):
                 width = count // 2
                 continue
         values = joint.evaluate(trial, poll)
@@ -75,7 +74,7 @@ def _best_move(problem: Problem, mask: Tensor, score: Tensor, gain: Tensor, poll
     Args:
         score: ``(m,)``, by eligible row, who is looked at. gain: ``(n,)``, marginals on the run's scale.
     """
-    joint, budget, chosen = problem.joint, problem.budget, mask[problem.eligible]
+    joint, limits, chosen = problem.joint, problem.limits, mask[problem.eligible]
     poll()
     members, others = int(chosen.sum()), int((~chosen).sum())
     inside = score.masked_fill(~chosen, torch.inf).topk(min(PAIRS, members), largest=False).indices
@@ -86,13 +85,12 @@ def _best_move(problem: Problem, mask: Tensor, score: Tensor, gain: Tensor, poll
         second = term.function.interaction_at(mask, worst, best, problem.size)
         if second is not None:
             change = change + (1 - joint.lamb) * term.weight * term.scale.slope * second
-    if (limits := problem.limits) is not None:
+    if limits.limited:
         change = change.masked_fill(~limits.swappable(inside, outside, chosen), -torch.inf)
-        if budget is not None:
-            alone = torch.where(budget.addable(outside, chosen), gain[best], -torch.inf)
-            change = torch.cat([change, alone[:, None]], 1)
-            leaving = torch.where(budget.removable(inside, chosen), -gain[worst], -torch.inf)
-            change = torch.cat([change, torch.cat([leaving, leaving.new_full((1,), -torch.inf)])[None, :]], 0)
+        alone = torch.where(limits.addable(outside, chosen), gain[best], -torch.inf)
+        change = torch.cat([change, alone[:, None]], 1)
+        leaving = torch.where(limits.removable(inside, chosen), -gain[worst], -torch.inf)
+        change = torch.cat([change, torch.cat([leaving, leaving.new_full((1,), -torch.inf)])[None, :]], 0)
     row, column = divmod(int(change.argmax()), change.shape[1])
     if not float(change[row, column]) > 0:
         return None

@@ -55,7 +55,7 @@ LEAST_GAIN = 1e-6
 def polish_by_blocks(problem: Problem, mask: Tensor, poll: Poll = no_poll, trace: Trace = no_trace) -> Tensor:
     """`block_swaps`, then swaps across quota groups; bool ``(n,)``, never worse in exact joint value."""
     better = block_swaps(problem, mask, poll, trace)
-    if problem.grouped:
+    if problem.limits.grouped:
         better = batch_swaps(problem, better, poll, trace)
     before, after = (problem.joint.evaluate(m, poll).joint for m in (mask, better))
     return better if after > before else mask
@@ -82,10 +82,7 @@ def block_swaps(problem: Problem, mask: Tensor, poll: Poll = no_poll, trace: Tra
     worth = (linear.double() * (joint.lamb * joint.quality_scale.slope / unit)).float()
     own = function.own(torch.float32)
     least = LEAST_GAIN * float(own.mean())
-    group = torch.zeros(joint.n, dtype=torch.int64, device=device)
-    if problem.rules is not None:
-        group[problem.eligible] = torch.from_numpy(problem.rules.group).to(device)
-    free = problem.eligible[~problem.pinned[problem.eligible]]
+    group, free = problem.group, problem.eligible[~problem.pinned[problem.eligible]]
     mask, total_swaps = mask.clone(), 0
     generator = torch.Generator().manual_seed(0)
 

@@ -118,7 +118,7 @@ def dual_bound(problem: Problem, mask: Tensor, value: float, poll: Poll, effort:
         value = smooth + weight * (function.listed_value(mask, poll) - dual.scale.zero)
     target = (value - constant) / weight + dual.scale.zero
     choose = None
-    if problem.limited:
+    if problem.limits.limited:
 
         def choose(scores: np.ndarray) -> np.ndarray:
             return problem.vertex(torch.from_numpy(scores).to(joint.device)[problem.eligible]).cpu().numpy()

@@ -14,6 +14,7 @@ from datamask.learning.problem import Problem
 from datamask.learning.state import State
 from datamask.options.checks import number_text, required
 from datamask.polling import Poll
+from datamask.quotas import unit_and_option
 
 ROUNDING = 1e-9
 """Of a cluster's size: a share of it that is a whole number of rows may miss that by so much."""
@@ -46,7 +47,7 @@ class ClusterBalanced(Scored):
             return None
         shares = f"equal shares of at most {self.clusters:,} cluster{'' if self.clusters == 1 else 's'}"
         clip = f", none used beyond {number_text(self.clip)} of it" if self.clip < 1 else ""
-        bent = self.problem.grouped or bool(self.problem.pinned.any())
+        bent = self.problem.limits.grouped or bool(self.problem.pinned.any())
         return shares + clip + (", as far as pins and quotas allow" if bent else "")
 
     def scores_of(self, poll: Poll) -> Tensor:
@@ -58,15 +59,14 @@ class ClusterBalanced(Scored):
         problem = self.problem
         labels = kmeans_labels(self.features[problem.eligible], self.clusters, self.config.seed, poll).cpu().numpy()
         poll()
-        m = len(labels)
+        m, limits = len(labels), problem.limits
         quality = problem.joint.quality.scores[problem.eligible].double().cpu().numpy()
-        limits = problem.limits
         order, within = balanced_order(
             labels,
-            np.ones(m) if problem.budget is None else problem.budget.lengths,
+            limits.amounts,
             quality if self.best_first else np.zeros(m),
             problem.ties[problem.eligible].cpu().numpy(),
-            np.zeros(m, bool) if limits is None else limits.pinned,
+            limits.pinned,
             self.clip,
         )
         self._check_enough(within)
@@ -76,17 +76,13 @@ class ClusterBalanced(Scored):
 
     def _check_enough(self, within: np.ndarray) -> None:
         """Refuse a clip that leaves too little. `within`: bool ``(m,)``, the rows that it leaves."""
-        budget = self.problem.budget
-        if budget is None and (left := int(within.sum())) < self.problem.size:
+        limits = self.problem.limits
+        left, total = limits.total(within), limits.total(np.ones_like(within))
+        if left < limits.most:
+            unit, option = unit_and_option(limits.lengths)
             raise OptionError(
-                f"--clip {number_text(self.clip)} leaves {left:,} of {len(within):,} rows, but {self.problem.size:,} "
-                f"are to be selected; raise it to {_enough(self.problem.size / len(within))}, or lower --select_ratio"
-            )
-        if budget is not None and (held := float(budget.lengths[within].sum())) < budget.most:
-            raise OptionError(
-                f"--clip {number_text(self.clip)} leaves {held:,.0f} of {budget.lengths.sum():,.0f} tokens, but "
-                f"{budget.most:,.0f} are to be filled; raise it to {_enough(budget.most / budget.lengths.sum())}, or "
-                "lower --budget"
+                f"--clip {number_text(self.clip)} leaves {left:,.0f} of {total:,.0f} {unit}, but {limits.most:,.0f} "
+                f"are to be selected; raise it to {_enough(limits.most / total)}, or lower {option}"
             )
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from datamask.compiling import compiled
 from datamask.learning.medoids import PAIRS_AT_ONCE, candidates, cover, gain_of
-from datamask.quotas import SLACK, tokens_by_group
+from datamask.quotas import SLACK, amount_by_group
 
 SHORTEST = 1e-9
 """Tokens that a row without any is taken to have, so that it has a gain per token."""
@@ -68,7 +68,7 @@ def cost_benefit_greedy(
         cover(offsets, rows, near, best, i)
     bounds = np.full(len(bonus), np.inf)
     bounds[member | (bonus == -np.inf)] = -np.inf
-    held = tokens_by_group(group[member], shares.lengths[member], len(low))
+    held = amount_by_group(group, shares.lengths, member, len(low))
     room, slack, looking = shares.most - float(held.sum()), SLACK * shares.most, True
     while looking:
         poll()

@@ -59,7 +59,7 @@ class Counterfactual(Learner):
     ) -> tuple[Tensor, dict[str, float]]:
         values, credits = joint.values_and_marginals(masks, poll)
         credit = sum(credits.values(), joint.quality.scores.new_zeros(()))
-        step = counterfactual_step(self.problem.priority(credit[moved]))
+        step = counterfactual_step(self.problem.limits.priority(credit[moved]))
         moved_credits = {name: part[moved] for name, part in credits.items()}
         metrics = diagnostics.spreads(values) | diagnostics.variance_shares(moved_credits)
         if self._last_step is not None and joint is self.problem.joint:

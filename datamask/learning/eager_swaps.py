@@ -30,7 +30,7 @@ SWAPS_AT_ONCE = 20_000
 
 
 @dataclass(frozen=True)
-class Limits:
+class SwapLimits:
     """What beside the number of members restricts swaps.
 
     Attributes:
@@ -53,14 +53,9 @@ class Limits:
     most: float = np.inf
 
     @classmethod
-    def of_rows(cls, pinned: np.ndarray, group: np.ndarray, low: np.ndarray, high: np.ndarray) -> Limits:
+    def of_rows(cls, pinned: np.ndarray, group: np.ndarray, low: np.ndarray, high: np.ndarray) -> SwapLimits:
         """By numbers of members."""
         return cls(pinned, group, low.astype(np.float64), high.astype(np.float64), group, len(low))
-
-    @classmethod
-    def none(cls, n: int) -> Limits:
-        """No restriction."""
-        return cls.of_rows(np.zeros(n, bool), np.zeros(n, np.int32), np.zeros(1), np.full(1, n))
 
 
 class EagerSwaps:
@@ -87,7 +82,7 @@ class EagerSwaps:
         bonus: np.ndarray,
         member: np.ndarray,
         visit: np.ndarray,
-        limits: Limits,
+        limits: SwapLimits,
         fewest: float = 0,
         *,
         temperatures: Sequence[float] = (),

@@ -15,9 +15,8 @@ import torch
 from torch import Tensor
 
 from datamask.learning.batch_swaps import LEAST_GAIN, ROUNDS
-from datamask.learning.budget import Budget
 from datamask.learning.cost_benefit import Shares, cost_benefit_greedy
-from datamask.learning.eager_swaps import EagerSwaps, Limits
+from datamask.learning.eager_swaps import EagerSwaps, SwapLimits
 from datamask.learning.lists import Lists
 from datamask.learning.medoids import greedy
 from datamask.learning.problem import Problem
@@ -57,12 +56,12 @@ FREED, LEAST_FREED = 0.3, 0.01
 
 def medoids(problem: Problem, poll: Poll = no_poll, trace: Trace = no_trace) -> Tensor:
     """Lazy greedy for facility plus quality, eager swaps, annealing: the direct solution, bool ``(n,)``."""
-    known, budget = _Known(problem), problem.budget
+    known, by_tokens = _Known(problem), problem.limits.by_tokens
     poll()
     # greedy goes on from what must be in anyway
     fixed = problem.pinned.cpu().numpy()
-    if budget is not None:
-        member = known.spending(_shares(problem, budget), fixed, poll)
+    if by_tokens:
+        member = known.spending(_shares(problem), fixed, poll)
         trace(TracePoint({"picks": int(member.sum())}, torch.from_numpy(member.copy()).to(problem.joint.device)))
     else:
         order = known.picks(problem.size, fixed, poll)
@@ -72,7 +71,7 @@ def medoids(problem: Problem, poll: Poll = no_poll, trace: Trace = no_trace) -> 
         member = _best_allowed(problem, picks).cpu().numpy()
     swapped = _swapped(problem, known, member, poll, trace)
     swapped = _annealed(problem, known, swapped, poll, trace)
-    return swapped if budget is None else _refilled(problem, budget, known, swapped, poll, trace)
+    return _refilled(problem, known, swapped, poll, trace) if by_tokens else swapped
 
 
 class _Known:
@@ -127,8 +126,8 @@ def greedily(
         picks: int64, rows that some allowed selection holds together; all pinned ones are among them.
     """
     bonus = _bonus(problem)
-    if (budget := problem.budget) is not None:
-        member = cost_benefit_greedy(*reverse, bonus, _shares(problem, budget), place, picks, poll)
+    if problem.limits.by_tokens:
+        member = cost_benefit_greedy(*reverse, bonus, _shares(problem), place, picks, poll)
         return torch.from_numpy(member).to(problem.joint.device)
     order = greedy(*reverse, bonus, problem.size, place, poll, picks)
     return _best_allowed(problem, torch.from_numpy(order).to(problem.joint.device))
@@ -154,30 +153,30 @@ def medoid_swaps(problem: Problem, mask: Tensor, poll: Poll = no_poll, trace: Tr
     """Eager swaps from a selection, bool ``(n,)``; never worse in exact joint value."""
     known = _Known(problem)
     better = _swapped(problem, known, mask.cpu().numpy().copy(), poll, trace)
-    if problem.budget is not None:
-        better = _refilled(problem, problem.budget, known, better, poll, trace)
+    if problem.limits.by_tokens:
+        better = _refilled(problem, known, better, poll, trace)
     before, after = (problem.joint.evaluate(m, poll).joint for m in (mask, better))
     return better if after > before else mask
 
 
-def _refilled(problem: Problem, budget: Budget, known: _Known, mask: Tensor, poll: Poll, trace: Trace) -> Tensor:
+def _refilled(problem: Problem, known: _Known, mask: Tensor, poll: Poll, trace: Trace) -> Tensor:
     """Facility under a budget: free the tokens of the members that are worth least per token, spend them by greedy,
     swap; as long as that helps. Swaps of one for one cannot trade a long row for several short ones."""
-    shares, joint = _shares(problem, budget), problem.joint
+    shares, limits, joint = _shares(problem), problem.limits, problem.joint
     value, share = joint.evaluate(mask, poll).joint, FREED
     for turn in range(1, ROUNDS + 1):
         quality, diversity = joint.final_marginals(mask, poll)
         gain = (joint.lamb * quality + (1 - joint.lamb) * diversity)[problem.eligible]
-        worth = problem.priority(gain).cpu().numpy()
+        worth = limits.priority(gain).cpu().numpy()
         rows = problem.eligible.cpu().numpy()
-        free = mask[problem.eligible].cpu().numpy() & ~budget.pinned
+        free = mask[problem.eligible].cpu().numpy() & ~limits.pinned
         order = np.flatnonzero(free)[np.argsort(worth[free], kind="stable")]
         freed = np.cumsum(shares.lengths[rows[order]])
-        leaving = rows[order[: int(np.searchsorted(freed, share * budget.most)) + 1]]
+        leaving = rows[order[: int(np.searchsorted(freed, share * limits.most)) + 1]]
         remaining = mask.cpu().numpy().copy()
         remaining[leaving] = False
         # what a group lacks already others may hold
-        low = np.minimum(shares.low, budget.held(mask[problem.eligible].cpu().numpy()))
+        low = np.minimum(shares.low, limits.held(mask[problem.eligible].cpu().numpy()))
         member = known.spending(replace(shares, low=low), remaining, poll)
         trial = _swapped(problem, known, member, poll)
         values = joint.evaluate(trial, poll)
@@ -200,7 +199,7 @@ def _bonus(problem: Problem) -> np.ndarray:
     eligible = problem.eligible.cpu().numpy()
     linear, _ = joint.quality.linear(problem.size)
     per_member = linear.double().cpu().numpy()
-    if problem.budget is None:  # a constant per member changes no swap, and centred sums keep their digits
+    if not problem.limits.by_tokens:  # a constant per member changes no swap, and centred sums keep their digits
         per_member = per_member - per_member.mean()
     bonus[eligible] = per_member[eligible] * _shortened(joint.lamb * joint.quality_scale.slope / weight * joint.n)
     return bonus
@@ -277,40 +276,34 @@ def _annealed(problem: Problem, known: _Known, mask: Tensor, poll: Poll, trace: 
     return mask
 
 
-def _limits(problem: Problem, lists: Lists) -> Limits:
+def _limits(problem: Problem, lists: Lists) -> SwapLimits:
     """What restricts swaps, over all rows, in the order of the lists."""
-    limits, by_position = _limits_of_rows(problem), lists.by_position
-    return replace(
-        limits,
-        pinned=by_position(limits.pinned),
-        group=by_position(limits.group),
-        band=by_position(limits.band),
-        lengths=None if limits.lengths is None else by_position(limits.lengths),
+    limits, by_position = problem.limits, lists.by_position
+    pinned = by_position(problem.pinned.cpu().numpy())
+    if not limits.by_tokens:
+        group = by_position(problem.group.cpu().numpy().astype(np.int32))
+        return SwapLimits.of_rows(pinned, group, limits.groups.low, limits.groups.high)
+    shares, rows = _shares(problem), problem.eligible.cpu().numpy()
+    band = np.zeros(problem.joint.n, dtype=np.int32)
+    # the cheapest member of each band of lengths is among those that a candidate is swapped with
+    edges = np.unique(np.quantile(limits.amounts, np.linspace(0, 1, LENGTH_BANDS + 1)[1:-1]))
+    band[rows] = shares.group[rows] * LENGTH_BANDS + np.searchsorted(edges, limits.amounts)
+    return SwapLimits(
+        pinned,
+        by_position(shares.group),
+        shares.low,
+        shares.high,
+        by_position(band),
+        LENGTH_BANDS * len(shares.low),
+        by_position(shares.lengths),
+        limits.least,
+        limits.most,
     )
 
 
-def _limits_of_rows(problem: Problem) -> Limits:
-    n, rules, budget = problem.joint.n, problem.rules, problem.budget
-    pinned, group = problem.pinned.cpu().numpy(), np.zeros(n, dtype=np.int32)
-    eligible = problem.eligible.cpu().numpy()
-    if budget is not None:
-        shares, band = _shares(problem, budget), np.zeros(n, dtype=np.int32)
-        # the cheapest member of each band of lengths is among those that a candidate is swapped with
-        edges = np.unique(np.quantile(budget.lengths, np.linspace(0, 1, LENGTH_BANDS + 1)[1:-1]))
-        band[eligible] = shares.group[eligible] * LENGTH_BANDS + np.searchsorted(edges, budget.lengths)
-        bands = LENGTH_BANDS * len(shares.low)
-        return Limits(
-            pinned, shares.group, shares.low, shares.high, band, bands, shares.lengths, budget.least, budget.most
-        )
-    if rules is None:
-        return replace(Limits.none(n), pinned=pinned)
-    group[eligible] = rules.group
-    return Limits.of_rows(pinned, group, rules.low, rules.high)
-
-
-def _shares(problem: Problem, budget: Budget) -> Shares:
+def _shares(problem: Problem) -> Shares:
     """A budget over all rows; those that may not be selected have no tokens."""
     lengths, of = np.zeros(problem.joint.n), np.zeros(problem.joint.n, dtype=np.int32)
-    rows, (group, low, high, _) = problem.eligible.cpu().numpy(), budget.groups
-    lengths[rows], of[rows] = budget.lengths, group
-    return Shares(lengths, budget.most, of, low, high)
+    rows, (group, low, high, _) = problem.eligible.cpu().numpy(), problem.limits.groups
+    lengths[rows], of[rows] = problem.limits.amounts, group
+    return Shares(lengths, problem.limits.most, of, low, high)

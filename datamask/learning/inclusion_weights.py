@@ -30,20 +30,11 @@ def of_logits(problem: Problem, logits: Tensor) -> Tensor | None:
     Args:
         logits: ``(m,)``, finite, over the eligible rows.
     """
-    budget, device = problem.budget, logits.device
-    if problem.grouped:
+    limits, lengths = problem.limits, problem.lengths
+    if limits.grouped:
         return None
-    limits = problem.limits
-    pinned = torch.zeros(len(logits), dtype=torch.bool, device=device)
-    total, lengths = float(problem.size), None
-    if limits is not None:
-        pinned = torch.from_numpy(limits.pinned).to(device)
-    if budget is not None:
-        lengths = torch.from_numpy(budget.lengths).to(device)
-        total = budget.most
-    free = ~pinned
-    weights = pinned.double()
-    left = total - float(weights.sum() if lengths is None else weights @ lengths)
+    free = ~problem.pinned[problem.eligible]
+    weights, left = (~free).double(), limits.most - limits.fixed
     free_lengths = None if lengths is None else lengths[free]
     if left > 0:
         drawn = chances(logits[free].double(), left, free_lengths)

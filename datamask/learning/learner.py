@@ -69,9 +69,9 @@ class Learner(Estimator, abc.ABC):
         self.partial = required(config.partial, "partial")
         self.learning_rates = required(config.max_lr, "max_lr"), required(config.min_lr, "min_lr")
         self.evaluate_every = max(1, self.total_steps // EVALUATIONS)
-        self._cut = problem.cut if problem.limited else None
+        self._cut = problem.cut if problem.limits.limited else None
         self._moved = slice(None) if problem.unreduced else problem.eligible
-        if problem.limited and self.partial < 1:
+        if problem.limits.limited and self.partial < 1:
             raise OptionError(
                 f"--pin, --quota, --given and --budget need --partial 1, got {self.partial:g}: a batch "
                 "cannot keep rules that hold for the whole selection"
@@ -189,11 +189,7 @@ class Learner(Estimator, abc.ABC):
         """The readout's exact values on the whole corpus, and the diagnostics that go with it."""
         mask = self.readout(state)
         values = self.problem.joint.evaluate(mask, poll)
-        budget = self.problem.budget
-        if budget is None:
-            chance = inclusion(state.logits, self.problem.size)
-        else:
-            chance = inclusion(state.logits, budget.most, torch.from_numpy(budget.lengths).to(state.logits.device))
+        chance = inclusion(state.logits, self.problem.limits.most, self.problem.lengths)
         diagnostics = {
             "decided": float(((chance < DECIDED) | (chance > 1 - DECIDED)).float().mean()),
             "missed": self.problem.joint.missed(mask),

@@ -91,7 +91,7 @@ def polish_on_own_scale(problem: Problem, mask: Tensor, poll: Poll = no_poll, tr
         bool ``(n,)``, never worse in exact joint value.
     """
     joint, few = problem.joint, problem.joint.n <= FEW_ROWS
-    grouped = problem.grouped
+    grouped = problem.limits.grouped
 
     last = 0
 
@@ -140,10 +140,7 @@ def own_scale_swaps(
     unit = (1 - joint.lamb) * term.weight * term.scale.slope / (size * size * function.pairs)
     linear, _ = joint.quality.linear(size)
     worth = (linear.double() * (joint.lamb * joint.quality_scale.slope / unit)).float()
-    group = torch.zeros(joint.n, dtype=torch.int64, device=device)
-    if problem.rules is not None:
-        group[problem.eligible] = torch.from_numpy(problem.rules.group).to(device)
-    free = problem.eligible[~problem.pinned[problem.eligible]]
+    group, free = problem.group, problem.eligible[~problem.pinned[problem.eligible]]
     mask, before, total_swaps = mask.clone(), np.inf, 0
     generator = torch.Generator().manual_seed(0)
     for _ in range(PASSES):

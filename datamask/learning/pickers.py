@@ -48,9 +48,7 @@ class LazyPicker:
         def solver(bonus: np.ndarray, picks: np.ndarray) -> LazyGreedy:
             return LazyGreedy(*reverse, bonus, problem.size, order, True, picks, *_grouped(problem))
 
-        pinned = np.zeros(joint.n, dtype=bool)
-        if problem.rules is not None:
-            pinned[eligible] = problem.rules.pinned
+        pinned = problem.pinned.cpu().numpy()
         self._solver, self._bonus, self._pins = solver, bonus, int(pinned.sum())
         self._greedy = solver(np.where(pinned, bonus, -np.inf) if len(picks) < self._pins else bonus, eligible[picks])
 
@@ -72,11 +70,10 @@ class LazyPicker:
 
 def _grouped(problem: Problem) -> tuple[np.ndarray, np.ndarray, np.ndarray] | tuple[()]:
     """Group of every row ``(n,)`` and members per group, as `LazyGreedy` wants them; empty without rules."""
-    if problem.rules is None:
+    if not problem.limits.limited:
         return ()
-    group = np.zeros(problem.joint.n, dtype=np.int64)
-    group[problem.eligible.cpu().numpy()] = problem.rules.group
-    return group, problem.rules.low.astype(np.int64), problem.rules.high.astype(np.int64)
+    groups = problem.limits.groups
+    return problem.group.cpu().numpy(), groups.low.astype(np.int64), groups.high.astype(np.int64)
 
 
 class GainsPicker:
@@ -120,13 +117,14 @@ class GainsPicker:
 
     def _allowed(self) -> Tensor:
         """Which candidates a pick may take, so that the rest of the picks can still obey the rules, bool ``(m,)``."""
-        rules, left = self._problem.rules, ~self._mask[self._problem.eligible]
-        if rules is None:
+        limits, left = self._problem.limits, ~self._mask[self._problem.eligible]
+        if not limits.limited:
             return left
-        pinned = torch.from_numpy(rules.pinned).to(left.device) & left
+        pinned = torch.from_numpy(limits.pinned).to(left.device) & left
         if bool(pinned.any()):
             return pinned
-        held = np.bincount(rules.group[self._picks], minlength=len(rules.low))
-        required = np.maximum(rules.low - held, 0)
-        free = held < rules.high if required.sum() < self._problem.size - self.pick_count else required > 0
-        return left & torch.from_numpy(free[rules.group]).to(left.device)
+        group, low, high, _ = limits.groups
+        held = np.bincount(group[self._picks], minlength=len(low))
+        required = np.maximum(low - held, 0)
+        free = held < high if required.sum() < limits.most - self.pick_count else required > 0
+        return left & torch.from_numpy(free[group]).to(left.device)

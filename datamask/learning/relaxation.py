@@ -10,7 +10,7 @@ the rules, where there are any). Where F is at most quadratic, the line search i
 a mix of two known ones: a step costs one evaluation at the vertex. Else a share of the way is tried that follows from
 where the step before ended, and another where F's slope there says that it is far too short or too long: one evaluation
 more in ten steps.
-Under a token budget the maximum runs over fractional selections too (`datamask.learning.budget`), and is no smaller for
+Under a token budget the maximum runs over fractional selections too (`datamask.learning.limits`), and is no smaller for
 that.
 """
 
@@ -87,19 +87,13 @@ def even_weights(problem: Problem) -> Tensor:
     Steps mix them with allowed selections and keep for good a part of where they began: weights that broke a rule there
     would break it ever after.
     """
-    device = problem.joint.device
-    if problem.rules is not None:
-        return torch.from_numpy(problem.rules.even(problem.size)).to(device)
-    if problem.budget is not None:
-        return torch.from_numpy(problem.budget.even()).to(device)
-    m = len(problem.eligible)
-    return torch.full((m,), problem.size / m, dtype=torch.float64, device=device)
+    return torch.from_numpy(problem.limits.even()).to(problem.joint.device)
 
 
 def of_sample(problem: Problem) -> bool:
     """Whether steps begin where those on a uniform sample lead to."""
     joint = problem.joint
-    many = len(problem.eligible) >= MANY_ROWS and not problem.limited
+    many = len(problem.eligible) >= MANY_ROWS and not problem.limits.limited
     return many and bool(joint.counting) and joint.quadratic
 
 
@@ -216,7 +210,7 @@ def rounded(
     d^2 / 2) many weights stay fractional, and the weights round better.
     """
     roundings = []
-    first = [problem.priority(iterate.gradient[problem.eligible])] if by_gradient else []
+    first = [problem.limits.priority(iterate.gradient[problem.eligible])] if by_gradient else []
     for scores in (*first, iterate.weights[problem.eligible]):
         mask = problem.subset(scores)
         roundings.append((mask, problem.joint.evaluate(mask, poll)))

@@ -20,6 +20,7 @@ from torch import Tensor
 
 from datamask.config import SelectionConfig
 from datamask.learning.inclusion_weights import adding_to, over_all
+from datamask.learning.limits import Limits
 from datamask.learning.loop import Estimator
 from datamask.learning.newton import TOLERANCE, DualPoint, PairwiseDual
 from datamask.learning.problem import Problem
@@ -33,7 +34,6 @@ from datamask.learning.relaxation import (
     of_sample,
     rounded,
 )
-from datamask.learning.rules import Rules
 from datamask.learning.state import State, StepRecord, check_finite, check_state
 from datamask.learning.trace import Trace, no_trace
 from datamask.learning.warm_start import MOST_MOVED, WarmStart, first_step
@@ -263,10 +263,8 @@ class FrankWolfeSteps(RelaxedSteps):
     def inclusion(self, state: State, poll: Poll = no_poll) -> Tensor | None:
         """Under a budget the tokens of the weights fill it, as a selection's do: up to the longest row less."""
         problem, weights = self.problem, state.logits[:-1].clamp(0.0, 1.0)
-        if problem.rules is not None:
-            return over_all(problem, _kept_sums(problem.rules, weights, problem.size))
         # what fills a budget stays below it by what its last row would have been too much
-        return over_all(problem, weights if problem.budget is not None else adding_to(weights, problem.size))
+        return over_all(problem, weights if problem.limits.by_tokens else _kept_sums(problem.limits, weights))
 
 
 class DirectSteps(RelaxedSteps):
@@ -316,15 +314,13 @@ class DirectSteps(RelaxedSteps):
         return "greedy, swaps and annealing, until no single swap helped" if state.step else None
 
 
-def _kept_sums(rules: Rules, weights: Tensor, size: int) -> Tensor:
+def _kept_sums(limits: Limits, weights: Tensor) -> Tensor:
     """Weights ``(m,)`` without the smallest ones, which go to rows of the same quota group; pinned rows keep 1."""
-    free, groups = torch.from_numpy(~rules.pinned).to(weights.device), torch.from_numpy(rules.group).to(weights.device)
+    groups, free = (torch.from_numpy(rows).to(weights.device) for rows in (limits.groups.group, ~limits.pinned))
     kept = torch.ones_like(weights)
-    for group in range(len(rules.low)):
+    for group in range(len(limits.groups.names)):
         members = free & (groups == group)
-        total = float(weights[members].sum())
-        if len(rules.low) == 1:
-            total = size - int(rules.pinned.sum())
+        total = float(weights[members].sum()) if limits.grouped else limits.most - limits.fixed
         kept[members] = adding_to(weights[members], total)
     return kept
 

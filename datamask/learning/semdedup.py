@@ -47,7 +47,7 @@ class SemDeDup(Scored):
         """The threshold that left S rows."""
         if not state.step:
             return None
-        if self.problem.rules is not None:
+        if self.problem.limits.limited:
             return "near copies of better rows of a cluster dropped first, as far as pins and quotas allow"
         threshold = -float(state.logits.topk(self.problem.size).values[-1])
         return f"no two kept rows of a cluster are nearer than cosine {max(threshold, -1.0):.4f}"
@@ -58,8 +58,7 @@ class SemDeDup(Scored):
         problem = self.problem
         quality = problem.joint.quality.scores[problem.eligible].cpu().numpy()
         ties = problem.ties[problem.eligible].cpu().numpy()
-        free = np.zeros(len(ties), dtype=bool) if problem.rules is None else ~problem.rules.pinned
-        best_first = torch.from_numpy(np.lexsort((ties, -quality, free))).to(self.device)
+        best_first = torch.from_numpy(np.lexsort((ties, -quality, ~problem.limits.pinned))).to(self.device)
         # a stable sort by cluster keeps the best first inside each
         by_cluster = best_first[label[best_first].argsort(stable=True)]
         score = torch.full((len(label),), LEADER, device=self.device)

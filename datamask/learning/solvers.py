@@ -75,7 +75,7 @@ def alone(problem: Problem, objective: type[SetFunction]) -> bool:
 
 def _pairwise(problem: Problem) -> bool:
     """Pair-wise similarity, or no diversity at all, and nothing but S limits the selection."""
-    return (not problem.joint.counting or alone(problem, Pairwise)) and not problem.limited and problem.size > 1
+    return (not problem.joint.counting or alone(problem, Pairwise)) and not problem.limits.limited and problem.size > 1
 
 
 def _sum_with_facility(problem: Problem) -> bool:
@@ -103,7 +103,7 @@ SOLVERS: tuple[Solver, ...] = (
     ),
     Solver(
         "swaps by blocks",
-        lambda problem: alone(problem, DiSFFixed) and problem.budget is None,
+        lambda problem: alone(problem, DiSFFixed) and not problem.limits.by_tokens,
         polish=polish_by_blocks,
         bound=frank_wolfe_bound,
         relaxed=FrankWolfeSteps,
@@ -111,7 +111,7 @@ SOLVERS: tuple[Solver, ...] = (
     ),
     Solver(
         "swaps by blocks, own scale",
-        lambda problem: alone(problem, DiSF) and problem.budget is None,
+        lambda problem: alone(problem, DiSF) and not problem.limits.by_tokens,
         polish=polish_on_own_scale,
         outdoes_masks=True,
     ),

@@ -65,7 +65,7 @@ class WarmStart:
         the best scores; otherwise only the selection is brought under the rules.
         """
         whole = self.subset(problem).double()
-        if self.weights is None or problem.limited:
+        if self.weights is None or problem.limits.limited:
             return whole
         weights = torch.zeros_like(self.weights)
         weights[problem.eligible] = self.weights[problem.eligible]

@@ -24,7 +24,7 @@ from datamask.errors import DatamaskError, InputError, OptionError
 from datamask.files import check_regular, read_bounded, write_text
 from datamask.options.duplicates import duplicates_named, left_words
 from datamask.parquet import UNREADABLE, read_table, reason
-from datamask.quotas import check_rules, check_tokens, quota_groups
+from datamask.quotas import check_groups, quota_groups
 from datamask.runs.formats import MOST_BYTES, parse_json, write_table
 
 if TYPE_CHECKING:
@@ -200,38 +200,26 @@ def check(config: SelectionConfig, corpus: Corpus, pinned: np.ndarray, banned: n
     for kind, mask in named:
         if mask.all():
             raise OptionError(f"--{kind} names all {len(mask):,} rows, so none is left to select")
+    free, lengths = ~banned, None
     if config.budget is not None:
-        _check_budget(config, config.budget, corpus, pinned, banned, given)
-        return
-    to_select = config.size(len(corpus))
-    size = to_select + int(given.sum())
-    left = int((~banned & ~given).sum())
-    if left <= to_select:
-        raise OptionError(
-            f"--ban and --given leave {left:,} rows, but {to_select:,} are to be selected; ban fewer, or lower "
-            "--select_ratio"
-        )
-    if config.ruled:
-        group, low, high, names = quota_groups(config.quotas, corpus, size, given)
-        check_rules((group[~banned], low, high, names), (pinned | given)[~banned], given[~banned], size)
-
-
-def _check_budget(
-    config: SelectionConfig, budget: float, corpus: Corpus, pinned: np.ndarray, banned: np.ndarray, given: np.ndarray
-) -> None:
-    lengths = corpus.lengths
-    if lengths is None:
-        raise OptionError("--budget needs the number of tokens of every row, and this corpus has no column for it")
-    if (fixed := float(lengths[pinned].sum())) > budget:
-        raise OptionError(f"--pin names rows of {fixed:,.0f} tokens, but the budget is {budget:,.0f}; raise it")
-    if (left := float(lengths[~banned & ~given].sum())) <= budget:
-        raise OptionError(
-            f"--budget of {budget:,.0f} tokens fits all {left:,.0f} that may be selected; lower it, or ban fewer"
-        )
-    if config.quotas:
-        most, free = budget + float(lengths[given].sum()), ~banned
-        group, *limits = quota_groups(config.quotas, corpus, most, given, lengths)
-        check_tokens((group[free], *limits), lengths[free], (pinned | given)[free], given[free], most)
+        lengths = corpus.lengths
+        if lengths is None:
+            raise OptionError("--budget needs the number of tokens of every row, and this corpus has no column for it")
+        most = config.budget + float(lengths[given].sum())
+    else:
+        to_select = config.size(len(corpus))
+        most = to_select + int(given.sum())
+        left = int((free & ~given).sum())
+        if left <= to_select:
+            raise OptionError(
+                f"--ban and --given leave {left:,} rows, but {to_select:,} are to be selected; ban fewer, or lower "
+                "--select_ratio"
+            )
+    if config.budget is not None or config.ruled:
+        groups = quota_groups(config.quotas, corpus, most, given, lengths)
+        groups = groups._replace(group=groups.group[free])
+        lengths = None if lengths is None else lengths[free]
+        check_groups(groups, (pinned | given)[free], given[free], most, lengths)
 
 
 def rule_words(config: SelectionConfig, facts: Mapping[str, Any]) -> list[str]:

@@ -64,7 +64,7 @@ def of_problem(posed: PosedProblem, poll: Poll) -> dict[str, Any]:
         "given": int(posed.given.sum()),
         **posed.ruled,
         "eligible": len(problem.eligible),
-        "budget": None if problem.budget is None else problem.budget.wanted,
+        "budget": problem.limits.wanted if problem.limits.by_tokens else None,
         "anchors": posed.anchors().to_dict(),
         "references": references(posed, posed.best_quality, poll),
         "switched_off": posed.switched_off(),
@@ -78,7 +78,7 @@ def alone(pool: Pool, posed: PosedProblem, poll: Poll) -> dict[str, Tensor]:
     The latter are the subsets behind the anchors' best ends, free of any rules.
     """
     problem = posed.problem
-    tokens = None if problem.budget is None else problem.budget.most
+    tokens = problem.limits.most if problem.limits.by_tokens else None
     return {
         "quality": problem.subset(problem.joint.quality.scores[problem.eligible]),
         **{name: diversity_best(pool, name, problem.size, poll, tokens) for name in posed.diversity_anchors},

@@ -20,7 +20,7 @@ from datamask.objectives.joint import Joint, Term
 from datamask.objectives.quality import Quality
 from datamask.polling import no_poll
 from tests.learning.test_certificates import make, mask_of
-from tests.learning.test_rules import random_rules
+from tests.learning.test_limits import random_rules
 
 
 @pytest.mark.parametrize("lamb", [0.0, 0.6])
@@ -47,8 +47,7 @@ def test_where_it_ends_no_single_swap_helps(seed, lamb, many, monkeypatch):
 def test_rules_hold_and_the_pinned_stay(seed):
     rng = np.random.default_rng([seed, 1])
     problem, f = make(rng, "disf_fixed", 40, 12, 0.3)
-    rules = random_rules(rng, 40, 12)
-    problem = replace(problem, rules=rules)
+    problem = replace(problem, limits=random_rules(rng, 40, 12))
     start = problem.subset(torch.from_numpy(rng.normal(size=40)))
     swapped = polish(problem, start)
     assert problem.allowed(swapped) and bool(swapped[problem.pinned].all())
@@ -61,7 +60,8 @@ def test_where_there_is_no_side_to_swap_with_nothing_changes(size, monkeypatch):
     problem, _ = make(np.random.default_rng(3), "disf_fixed", 30, 9, 0.5)
     pinned = mask_of(np.arange(9) if size == 0 else np.zeros(0, int), 30)
     if size == 0:
-        problem = replace(problem, rules=replace(random_rules(np.random.default_rng(1), 30, 9), pinned=pinned.numpy()))
+        limits = random_rules(np.random.default_rng(1), 30, 9)
+        problem = replace(problem, limits=replace(limits, pinned=pinned.numpy()))
     start = pinned if size == 0 else torch.ones(30, dtype=torch.bool)
     assert torch.equal(block_swaps(problem, start), start)
 

@@ -12,21 +12,21 @@ import torch
 from datamask import learning
 from datamask.config import SelectionConfig
 from datamask.errors import OptionError
-from datamask.learning.budget import Budget
 from datamask.learning.cluster_balanced import balanced_order
+from datamask.learning.limits import Limits
 from datamask.learning.problem import Problem
-from datamask.learning.rules import Rules
 from datamask.objectives.joint import Joint, Term
 from datamask.objectives.pairwise import Pairwise
 from datamask.objectives.quality import Quality
+from datamask.quotas import Groups
 from tests.reference import truth
 
 
-def problem_of(x, q, size, **limits):
+def problem_of(x, q, size, limits=None):
     features = torch.from_numpy(x).float()
     joint = Joint(Quality(torch.from_numpy(q)), (Term("pairwise", 1.0, Pairwise(features)),), 0.5)
     ties = torch.randperm(len(x), generator=torch.Generator().manual_seed(1))
-    return Problem(joint, size, torch.arange(len(x)), ties, features, **limits)
+    return Problem(joint, size, torch.arange(len(x)), ties, features, limits)
 
 
 def run(problem, seed=0, **options):
@@ -155,8 +155,8 @@ def test_pins_and_quotas_come_first():
     pinned = np.zeros(60, bool)
     pinned[:8] = True  # eight of the first cloud, where equal shares would be five
     group = np.arange(60) % 2
-    rules = Rules(pinned, group, np.array([0, 0]), np.array([15, 6]), ("even", "odd"))
-    members, ending = run(problem_of(x, q, 15, rules=rules), clusters=3, clip=0.3)
+    limits = Limits(15, pinned, quotas=Groups(group, np.array([0, 0]), np.array([15, 6]), ("even", "odd")))
+    members, ending = run(problem_of(x, q, 15, limits), clusters=3, clip=0.3)
     assert set(range(8)) <= members and np.bincount(group[list(members)])[1] <= 6
     assert np.bincount(which[list(members)])[0] == 8  # more than the clip, but no more than the pins
     assert ending.endswith("none used beyond 0.3 of it, as far as pins and quotas allow")
@@ -165,12 +165,12 @@ def test_pins_and_quotas_come_first():
 def test_a_budget_is_shared_in_tokens():
     x, q, which = clouds([40, 40, 40])
     lengths = np.array([2.0, 10.0, 50.0])[which]
-    budget = Budget(lengths, 240.0, np.zeros(120, bool))
-    members, _ = run(problem_of(x, q, 20, budget=budget), clusters=3)
+    limits = Limits(240.0, np.zeros(120, bool), lengths)
+    members, _ = run(problem_of(x, q, 20, limits), clusters=3)
     tokens = np.bincount(which[list(members)], lengths[list(members)])
     # as near to 80 tokens each as rows of 50 allow; equal numbers of rows would be 8, 40 and 200 tokens
     assert tokens.sum() == 240 and np.ptp(tokens) < 50
     with pytest.raises(
-        OptionError, match=r"--clip 0\.05 leaves 124 of 2,480 tokens, but 240 are to be filled; raise it"
+        OptionError, match=r"--clip 0\.05 leaves 124 of 2,480 tokens, but 240 are to be selected; raise it"
     ):
-        run(problem_of(x, q, 20, budget=budget), clusters=3, clip=0.05)
+        run(problem_of(x, q, 20, limits), clusters=3, clip=0.05)

@@ -11,21 +11,21 @@ from scipy.optimize import minimize
 
 from datamask import catalogue, learning, objectives
 from datamask.config import SelectionConfig
-from datamask.learning.budget import Budget
 from datamask.learning.inclusion_weights import adding_to, of_logits
+from datamask.learning.limits import Limits
 from datamask.learning.loop import learn
 from datamask.learning.masks import gumbel_top_k
 from datamask.learning.problem import Problem
 from datamask.learning.relaxation import even_weights
-from datamask.learning.rules import Rules
 from datamask.objectives.joint import Joint, Scale, Term
 from datamask.objectives.quality import Quality
+from datamask.quotas import Groups
 from tests.reference import truth
 
 WEIGHING = [entry.name for entry in catalogue.ESTIMATORS if entry.weighs]
 
 
-def posed(rng, n, d, size, lamb=0.5, objective="pairwise", eligible=None, rules=None, budget=None):
+def posed(rng, n, d, size, lamb=0.5, objective="pairwise", eligible=None, limits=None):
     """A problem, its features and its qualities."""
     x, q = truth.unit_rows(rng, n, d), rng.normal(size=n)
     function = objectives.load(objective).bind(torch.from_numpy(x).float())
@@ -33,7 +33,7 @@ def posed(rng, n, d, size, lamb=0.5, objective="pairwise", eligible=None, rules=
     rows = torch.arange(n) if eligible is None else torch.as_tensor(eligible)
     ties = torch.from_numpy(rng.permutation(n))
     features = torch.from_numpy(x).float()
-    return Problem(joint, size, rows, ties, features, rules=rules, budget=budget), x, q
+    return Problem(joint, size, rows, ties, features, limits), x, q
 
 
 def weights_of(problem, estimator, **options):
@@ -127,10 +127,9 @@ def test_disf_fixed_and_lambda_one_have_them_too():
     assert set(weights) == {0.0, 1.0} and q[weights == 1].min() > q[weights == 0].max()
 
 
-def rules_of(pinned, group, low, high):
-    group = np.asarray(group)
+def limits_of(size, pinned, group, low, high):
     names = tuple(f"g{k}" for k in range(len(low)))
-    return Rules(np.asarray(pinned), group, np.asarray(low), np.asarray(high), names)
+    return Limits(size, pinned, quotas=Groups(group, np.asarray(low), np.asarray(high), names))
 
 
 @pytest.mark.parametrize("estimator", ["counterfactual", "relaxed", "random"])
@@ -138,7 +137,7 @@ def test_pinned_rows_weigh_one(estimator):
     rng = np.random.default_rng(3)
     pinned = np.zeros(40, bool)
     pinned[[3, 30]] = True
-    problem, _, _ = posed(rng, 40, 3, 12, rules=rules_of(pinned, np.zeros(40, int), [0], [40]))
+    problem, _, _ = posed(rng, 40, 3, 12, limits=Limits(12, pinned))
     options = {"n_epochs": 20} if estimator == "counterfactual" else {}
     weights = weights_of(problem, estimator, **options)
     assert weights[[3, 30]].tolist() == [1.0, 1.0] and float(weights.sum()) == pytest.approx(12, rel=1e-13)
@@ -147,26 +146,26 @@ def test_pinned_rows_weigh_one(estimator):
 def test_quotas_are_kept_by_the_relaxation_and_leave_draws_without_weights():
     rng = np.random.default_rng(5)
     group = np.arange(40) % 2
-    rules = rules_of(np.zeros(40, bool), group, [0, 10], [2, 12])
-    problem, _, _ = posed(rng, 40, 3, 12, rules=rules)
+    limits = limits_of(12, np.zeros(40, bool), group, [0, 10], [2, 12])
+    problem, _, _ = posed(rng, 40, 3, 12, limits=limits)
     weights = weights_of(problem, "relaxed").numpy()
     assert weights.sum() == pytest.approx(12) and weights[group == 0].sum() <= 2 + 1e-9
     assert weights_of(problem, "random") is None and weights_of(problem, "soft-quality") is None
 
 
-def held_rules(kind, rng):
-    """S and rules that leave little to choose, over 400 rows."""
+def tight_limits(kind, rng):
+    """Limits that leave little to choose, over 400 rows."""
     pinned, group = np.zeros(400, bool), rng.integers(0, 3, 400)
     if kind == "pins":
         pinned[rng.choice(400, 36, replace=False)] = True
-        return 40, rules_of(pinned, np.zeros(400, int), [0], [400])
+        return Limits(40, pinned)
     if kind == "given":
         pinned[rng.choice(400, 200, replace=False)] = True
-        return 204, rules_of(pinned, np.zeros(400, int), [0], [400])
+        return Limits(204, pinned)
     if kind == "quotas":
-        return 40, rules_of(pinned, group, [0, 30, 0], [2, 36, 40])
+        return limits_of(40, pinned, group, [0, 30, 0], [2, 36, 40])
     pinned[rng.choice(np.flatnonzero(group == 0), 7, replace=False)] = True
-    return 40, rules_of(pinned, group, [0, 25, 1], [8, 30, 2])
+    return limits_of(40, pinned, group, [0, 25, 1], [8, 30, 2])
 
 
 @pytest.mark.parametrize("objective", ["pairwise", "disf_fixed"])
@@ -174,13 +173,13 @@ def held_rules(kind, rng):
 @pytest.mark.parametrize("steps", [1, 3, 60])
 def test_after_any_number_of_steps_they_obey_every_rule(kind, steps, objective):
     rng = np.random.default_rng(7)
-    size, rules = held_rules(kind, rng)
-    problem, _, _ = posed(rng, 400, 8, size, objective=objective, rules=rules)
+    limits = tight_limits(kind, rng)
+    problem, _, _ = posed(rng, 400, 8, limits.most, objective=objective, limits=limits)
     weights = weights_of(problem, "relaxed", n_epochs=steps).numpy()
     assert weights.min() >= 0 and weights.max() <= 1
-    assert (weights[rules.pinned] == 1).all() and weights.sum() == pytest.approx(size, rel=1e-12)
-    for group, (low, high) in enumerate(zip(rules.low, rules.high, strict=True)):
-        assert low - 1e-9 <= weights[rules.group == group].sum() <= high + 1e-9
+    assert (weights[limits.pinned] == 1).all() and weights.sum() == pytest.approx(limits.most, rel=1e-12)
+    for group, (low, high) in enumerate(zip(limits.groups.low, limits.groups.high, strict=True)):
+        assert low - 1e-9 <= weights[limits.groups.group == group].sum() <= high + 1e-9
 
 
 @pytest.mark.parametrize("steps", [1, 60])
@@ -188,11 +187,11 @@ def test_under_a_budget_pinned_rows_weigh_one(steps):
     rng = np.random.default_rng(8)
     lengths, pinned = rng.integers(1, 40, 200).astype(float), np.zeros(200, bool)
     pinned[rng.choice(200, 30, replace=False)] = True
-    budget = Budget(lengths, float(lengths[pinned].sum()) + 60.0, pinned)
-    problem, _, _ = posed(rng, 200, 5, 33, budget=budget)
+    limits = Limits(float(lengths[pinned].sum()) + 60.0, pinned, lengths)
+    problem, _, _ = posed(rng, 200, 5, 33, limits=limits)
     weights = weights_of(problem, "relaxed", n_epochs=steps).numpy()
     assert (weights[pinned] == 1).all()
-    assert budget.least - 1e-9 <= weights @ lengths <= budget.most * (1 + 1e-12)
+    assert limits.least - 1e-9 <= weights @ lengths <= limits.most * (1 + 1e-12)
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -205,16 +204,16 @@ def test_the_even_start_is_the_point_under_the_rules_nearest_to_equal_weights(se
     mask[rng.choice(m, size, replace=False)] = True
     pinned[rng.choice(np.flatnonzero(mask), rng.integers(0, size), replace=False)] = True
     held, rows = np.bincount(group[mask], minlength=3), np.bincount(group, minlength=3)
-    rules = rules_of(pinned, group, rng.integers(0, held + 1), rng.integers(held, rows + 2))
-    start = rules.even(size)
+    low, high = rng.integers(0, held + 1), rng.integers(held, rows + 2)
+    start = limits_of(size, pinned, group, low, high).even()
     assert (start[pinned] == 1).all() and start.sum() == pytest.approx(size)
     inside = [start @ (group == k) for k in range(3)]
-    assert all(low - 1e-9 <= held <= high + 1e-9 for low, held, high in zip(rules.low, inside, rules.high, strict=True))
+    assert (low - 1e-9 <= inside).all() and (inside <= high + 1e-9).all()
     free = ~pinned
     limits = [{"type": "eq", "fun": lambda w: w.sum() - size}]
     for k in range(3):
-        limits.append({"type": "ineq", "fun": lambda w, k=k: w[group == k].sum() - rules.low[k]})
-        limits.append({"type": "ineq", "fun": lambda w, k=k: rules.high[k] - w[group == k].sum()})
+        limits.append({"type": "ineq", "fun": lambda w, k=k: w[group == k].sum() - low[k]})
+        limits.append({"type": "ineq", "fun": lambda w, k=k: high[k] - w[group == k].sum()})
     box = [(1.0, 1.0) if pin else (0.0, 1.0) for pin in pinned]
     # with their sum settled, the nearest to any equal weights is the shortest
     nearest = minimize(lambda w: w[free] @ w[free], mask.astype(float), bounds=box, constraints=limits, tol=1e-14)
@@ -227,8 +226,7 @@ def test_the_even_start_is_the_point_under_the_rules_nearest_to_equal_weights(se
 def test_under_a_budget_their_tokens_fill_it(estimator):
     rng = np.random.default_rng(6)
     lengths = rng.integers(1, 40, 50).astype(float)
-    budget = Budget(lengths, 300.0, np.zeros(50, bool))
-    problem, _, _ = posed(rng, 50, 3, 14, budget=budget)
+    problem, _, _ = posed(rng, 50, 3, 14, limits=Limits(300.0, np.zeros(50, bool), lengths))
     weights = weights_of(problem, estimator).numpy()
     assert 300 - lengths.max() <= weights @ lengths <= 300 * (1 + 1e-13)
     if estimator == "soft-quality":

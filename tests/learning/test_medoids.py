@@ -8,7 +8,7 @@ import torch
 
 from datamask.errors import Stopped
 from datamask.learning import eager_swaps, medoids
-from datamask.learning.eager_swaps import EagerSwaps, Limits
+from datamask.learning.eager_swaps import EagerSwaps, SwapLimits
 from datamask.learning.facility_solver import TEMPERATURES, _bonus
 from datamask.learning.lists import Lists, bits_for
 from datamask.learning.medoids import greedy, reverse_lists
@@ -19,8 +19,12 @@ from datamask.objectives.quality import Quality
 from tests.reference import truth
 
 
+def unlimited(n):
+    return SwapLimits.of_rows(np.zeros(n, bool), np.zeros(n, np.int32), np.zeros(1), np.full(1, n))
+
+
 def swap(lists, bonus, member, visit):
-    search = EagerSwaps(lists, bonus, member, visit, Limits.none(len(member)))
+    search = EagerSwaps(lists, bonus, member, visit, unlimited(len(member)))
     while not search.finished:
         search.advance()
 
@@ -121,7 +125,7 @@ def test_annealing_leaves_a_local_optimum_within_the_limits_and_ends_in_one(rng)
     indices, similarities = (part.numpy() for part in exact_lists(features, 40))
     lists, bonus, visit = Lists(indices.astype(np.int32), similarities), np.zeros(300), rng.permutation(300)
     pinned, group = np.arange(300) < 3, np.arange(300, dtype=np.int32) % 2
-    limits = Limits.of_rows(pinned, group, np.array([12, 10]), np.array([20, 18]))
+    limits = SwapLimits.of_rows(pinned, group, np.array([12, 10]), np.array([20, 18]))
     gains = []
     for _ in range(10):
         member = np.zeros(300, dtype=bool)
@@ -148,9 +152,9 @@ def test_annealing_does_not_depend_on_how_often_it_polls(rng, monkeypatch):
     indices, similarities = (part.numpy() for part in exact_lists(features, 30))
     lists, begun = Lists(indices.astype(np.int32), similarities), np.arange(300) < 30
     visit, bonus = rng.permutation(300), rng.uniform(size=300)
-    once, calls = annealed(lists, bonus, begun.copy(), visit, Limits.none(300))
+    once, calls = annealed(lists, bonus, begun.copy(), visit, unlimited(300))
     monkeypatch.setattr(eager_swaps, "PAIRS_AT_ONCE", 300)
-    often, more = annealed(lists, bonus, begun.copy(), visit, Limits.none(300))
+    often, more = annealed(lists, bonus, begun.copy(), visit, unlimited(300))
     assert len(more) > 3 * len(calls)
     np.testing.assert_array_equal(once, often)
 

@@ -10,7 +10,7 @@ from datamask import learning, objectives
 from datamask.config import SelectionConfig
 from datamask.errors import InputError, Stopped
 from datamask.learning import cost_benefit, masks, medoids
-from datamask.learning.eager_swaps import EagerSwaps, Limits
+from datamask.learning.eager_swaps import EagerSwaps
 from datamask.learning.lists import Lists
 from datamask.learning.newton import PairwiseDual
 from datamask.learning.polish import polish
@@ -19,6 +19,7 @@ from datamask.objectives.facility import exact_lists
 from datamask.objectives.joint import Joint, Scale, Term
 from datamask.objectives.pairwise import Pairwise
 from datamask.objectives.quality import Quality
+from tests.learning.test_medoids import unlimited
 from tests.reference import truth
 
 N, SIZE = 30, 9
@@ -169,7 +170,7 @@ def swapped(indices, similarities, bonus, member):
     n, order = len(bonus), np.arange(len(bonus))
     member = member.copy()
     lists = Lists(indices.astype(np.int32), similarities)
-    search = EagerSwaps(lists, bonus, member, order, Limits.none(n))
+    search = EagerSwaps(lists, bonus, member, order, unlimited(n))
     for _ in range(STEPS_ENOUGH):
         if search.finished:
             return member

@@ -20,7 +20,7 @@ from datamask.objectives.joint import Joint, Scale, Term
 from datamask.objectives.quality import Quality
 from datamask.polling import no_poll
 from tests.learning.test_certificates import make, mask_of
-from tests.learning.test_rules import random_rules
+from tests.learning.test_limits import random_rules
 
 
 @pytest.mark.parametrize(("d", "size"), [(8, 600), (800, 200)])
@@ -91,7 +91,7 @@ def test_many_blocks_end_higher_than_swaps_all_at_once():
 def test_rules_hold_and_the_pinned_stay(seed):
     rng = np.random.default_rng([seed, 1])
     problem, f = make(rng, "disf", 40, 12, 0.3)
-    problem = replace(problem, rules=random_rules(rng, 40, 12))
+    problem = replace(problem, limits=random_rules(rng, 40, 12))
     start = problem.subset(torch.from_numpy(rng.normal(size=40)))
     swapped = polish(problem, start)
     assert problem.allowed(swapped) and bool(swapped[problem.pinned].all())

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 import pytest
 import torch
@@ -13,11 +11,11 @@ from datamask.config import SelectionConfig
 from datamask.learning import greedy as module
 from datamask.learning import medoids
 from datamask.learning.greedy import Greedy, picks_of
+from datamask.learning.limits import Limits
 from datamask.learning.problem import Problem
-from datamask.learning.rules import Rules
 from datamask.learning.state import State
 from tests.learning.test_greedy import Case
-from tests.learning.test_rules import random_rules
+from tests.learning.test_limits import allowed_subsets, random_rules
 from tests.reference import truth
 
 N, BANNED = 11, 2
@@ -30,21 +28,16 @@ class Ruled(Case):
         rng = np.random.default_rng([seed, 3])
         size = int(rng.integers(3, 6))
         super().__init__(objective, lamb, seed, eligible=torch.arange(N - BANNED), n=N, size=size)
-        self.rules = random_rules(rng, N - BANNED, size)
-        self.rules.check(size)
-        self.problem = Problem(self.joint, size, self.eligible, self.ties, torch.from_numpy(self.x).float(), self.rules)
-        self.allowed = [set(s) for s in itertools.combinations(range(N - BANNED), size) if self.obeyed(s)]
-
-    def obeyed(self, members):
-        mask = torch.zeros(N - BANNED, dtype=torch.bool)
-        mask[list(members)] = True
-        return self.rules.obeyed(mask)
+        limits = random_rules(rng, N - BANNED, size)
+        limits.check()
+        self.problem = Problem(self.joint, size, self.eligible, self.ties, torch.from_numpy(self.x).float(), limits)
+        self.allowed = [set(s) for s in allowed_subsets(limits)]
 
     def open_to(self, picks):
         """Candidates whose taking leaves some allowed subset in reach; pins before all others."""
         reached = [s for s in self.allowed if set(picks) <= s]
         found = set().union(*reached) - set(picks)
-        pins = set(np.flatnonzero(self.rules.pinned).tolist()) - set(picks)
+        pins = set(np.flatnonzero(self.problem.limits.pinned).tolist()) - set(picks)
         return pins or found
 
 
@@ -58,7 +51,7 @@ def test_every_pick_is_the_best_that_leaves_the_rules_in_reach(objective, lamb, 
     while learner.finished(state) is None:
         state, _ = learner.step(state)
     picks = picks_of(state.logits).tolist()
-    assert set(picks) in case.allowed and bool(case.rules.obeyed(learner.result(state)[case.eligible]))
+    assert set(picks) in case.allowed and case.problem.allowed(learner.result(state))
     for done, pick in enumerate(picks):
         values = {i: case.value([*picks[:done], i]) for i in case.open_to(picks[:done])}
         assert pick in values and values[pick] >= max(values.values()) - 2e-5
@@ -96,9 +89,8 @@ def test_semdedup_drops_what_is_near_a_pinned_row():
     """Two families of copies; in the first the worst row is pinned, so every better one of it goes."""
     x = np.repeat(truth.unit_rows(np.random.default_rng(2), 2, 8), 4, axis=0)
     case = Case("pairwise", 0.5, n=8, x=x, q=np.array([0.1, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3]), size=2)
-    pinned = np.arange(8) == 0
-    free = Rules(pinned, np.zeros(8, dtype=np.int64), np.array([0]), np.array([2]), ("all",))
-    problem = Problem(case.joint, 2, case.eligible, case.ties, torch.from_numpy(x).float(), free)
+    limits = Limits(2, np.arange(8) == 0)
+    problem = Problem(case.joint, 2, case.eligible, case.ties, torch.from_numpy(x).float(), limits)
     learner = learning.load("semdedup")(problem, SelectionConfig.from_options(estimator="semdedup"))
     state, _ = learner.step(learner.init())
     assert learner.result(state).nonzero().squeeze(1).tolist() == [0, 4]

@@ -13,7 +13,7 @@ from scipy import stats
 
 from datamask.config import SelectionConfig
 from datamask.errors import OptionError
-from datamask.learning.budget import Budget
+from datamask.learning.limits import Limits
 from datamask.learning.problem import Problem
 from datamask.learning.soft_quality import SoftQuality, standardised
 from datamask.objectives.joint import Joint, Term
@@ -24,14 +24,14 @@ from tests.reference import truth
 DRAWS = 1_500
 
 
-def problem_of(quality, size, eligible=None, budget=None):
+def problem_of(quality, size, eligible=None, limits=None):
     x = torch.from_numpy(truth.unit_rows(np.random.default_rng(3), len(quality), 4)).float()
     joint = Joint(
         Quality(torch.from_numpy(np.asarray(quality, np.float64))), (Term("pairwise", 1.0, Pairwise(x)),), 0.5
     )
     rows = torch.arange(len(quality)) if eligible is None else torch.tensor(eligible)
     ties = torch.randperm(len(quality), generator=torch.Generator().manual_seed(1))
-    return Problem(joint, size, rows, ties, budget=budget)
+    return Problem(joint, size, rows, ties, limits=limits)
 
 
 def drawn(problem, temperature, seed=0):
@@ -127,8 +127,7 @@ def test_the_seed_decides():
 def test_a_budget_is_filled_in_the_order_of_drawing():
     rng = np.random.default_rng(7)
     lengths = rng.integers(1, 30, 40).astype(float)
-    budget = Budget(lengths, 200.0, np.arange(40) == 11)
-    problem = problem_of(rng.normal(size=40), 10, budget=budget)
+    problem = problem_of(rng.normal(size=40), 10, limits=Limits(200.0, np.arange(40) == 11, lengths))
     for seed in range(5):
         members = drawn(problem, 1.0, seed)
         keys = SoftQuality(

@@ -17,12 +17,11 @@ from datamask import objectives
 from datamask.config import SelectionConfig
 from datamask.learning import certificates, solvers
 from datamask.learning.bounds import Certificate
-from datamask.learning.budget import Budget
+from datamask.learning.limits import Limits
 from datamask.learning.loop import learn
 from datamask.learning.problem import Problem
 from datamask.learning.relaxed import relaxed
 from datamask.learning.relaxed_steps import DirectSteps
-from datamask.learning.rules import Rules
 from datamask.learning.solvers import Solver, alone, solver_of
 from datamask.learning.trace import no_trace
 from datamask.objectives.contract import SetFunction
@@ -35,41 +34,40 @@ from tests.reference import truth
 N, SIZE = 9, 3
 
 
-def made(names, lamb=0.4, restricted=None, budget=False):
+def made(names, lamb=0.4, limits=None):
     rng = np.random.default_rng(5)
     features = torch.from_numpy(truth.unit_rows(rng, N, 4)).float()
-    lengths = torch.arange(1.0, N + 1, dtype=torch.float64)
     functions = [objectives.load(name).bind(features, exact_lists(features, N)) for name in names]
-    if budget:
-        functions = [function.budgeted(lengths, 12.0) for function in functions]
+    if limits is BUDGET:
+        functions = [function.budgeted(torch.from_numpy(BUDGET.lengths), BUDGET.most) for function in functions]
     terms = tuple(Term(name, 1 / len(names), function, Scale(-0.1, 1.5)) for name, function in zip(names, functions))
     joint = Joint(Quality(torch.from_numpy(rng.normal(size=N))), terms, lamb, Scale(0.2, 0.7))
-    spent = Budget(lengths.numpy(), 12.0, np.zeros(N, dtype=bool)) if budget else None
-    return Problem(joint, SIZE, torch.arange(N), torch.arange(N), features, rules=restricted, budget=spent)
+    return Problem(joint, SIZE, torch.arange(N), torch.arange(N), features, limits)
 
 
-RULES = Rules(np.arange(N) == 0, np.zeros(N, dtype=np.int64), np.zeros(1, dtype=np.int64), np.full(1, N), ("all",))
+RULES = Limits(SIZE, np.arange(N) == 0)
+BUDGET = Limits(12.0, np.zeros(N, dtype=bool), np.arange(1.0, N + 1))
 
 
 @pytest.mark.parametrize(
     ("names", "options", "entry"),
     [
         (["pairwise"], {}, "Newton's steps"),
-        (["pairwise"], {"restricted": RULES}, "Frank-Wolfe"),
-        (["pairwise"], {"budget": True}, "Frank-Wolfe"),
+        (["pairwise"], {"limits": RULES}, "Frank-Wolfe"),
+        (["pairwise"], {"limits": BUDGET}, "Frank-Wolfe"),
         (["facility"], {}, "greedy and swaps"),
-        (["facility"], {"restricted": RULES}, "greedy and swaps"),
-        (["facility"], {"budget": True}, "greedy and swaps"),
+        (["facility"], {"limits": RULES}, "greedy and swaps"),
+        (["facility"], {"limits": BUDGET}, "greedy and swaps"),
         (["disf_fixed"], {}, "swaps by blocks"),
-        (["disf_fixed"], {"restricted": RULES}, "swaps by blocks"),
-        (["disf_fixed"], {"budget": True}, "Frank-Wolfe"),
+        (["disf_fixed"], {"limits": RULES}, "swaps by blocks"),
+        (["disf_fixed"], {"limits": BUDGET}, "Frank-Wolfe"),
         (["disf"], {}, "swaps by blocks, own scale"),
-        (["disf"], {"budget": True}, "learned masks"),
+        (["disf"], {"limits": BUDGET}, "learned masks"),
         (["pairwise", "disf_fixed"], {}, "Frank-Wolfe"),
         (["pairwise", "facility"], {}, "prices in a sum"),
         (["facility", "disf"], {}, "learned masks"),
         (["disf"], {"lamb": 1.0}, "Newton's steps"),
-        (["disf"], {"lamb": 1.0, "restricted": RULES}, "Frank-Wolfe"),
+        (["disf"], {"lamb": 1.0, "limits": RULES}, "Frank-Wolfe"),
     ],
 )
 def test_objective_rules_and_budget_choose_the_entry(names, options, entry):

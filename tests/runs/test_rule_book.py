@@ -123,8 +123,8 @@ def test_the_settings_name_files_with_exactly_the_rows(corpus, rule_store):
         ({PIN: range(80)}, {}, "names 80 rows, but only 72"),
         ({BAN: range(200)}, {}, "leave 40 rows, but 72"),
         ({GIVEN: range(240)}, {}, "names all 240"),
-        ({PIN: range(100)}, {"budget": "100"}, "but the budget is 100"),
-        ({BAN: range(230)}, {"budget": "5k"}, "fits all"),
+        ({PIN: range(100)}, {"budget": "100"}, "but only 100 are to be selected"),
+        ({BAN: range(230)}, {"budget": "5k"}, "holds all"),
     ],
 )
 def test_impossible_rules_are_refused_with_the_reason(corpus, rule_store, kinds, options, reason):

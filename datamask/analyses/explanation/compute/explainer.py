@@ -75,7 +75,7 @@ class Explainer:
             self._weights[term.name] = weight
             self.parts[term.name] = weight * _plain(term.function.final_marginals(self._mask, poll))
         self._scale = np.ones(len(pool))
-        if problem.budget is not None:
+        if problem.limits.by_tokens:
             # tokens are what is scarce, so rows compete by what they add per token, shown for a row of average length
             lengths = pool.token_lengths
             self._scale = lengths[self.eligible].mean() / np.where(lengths > 0, lengths, np.inf)
@@ -207,12 +207,9 @@ def _thresholds(score: np.ndarray, mask: np.ndarray, free: np.ndarray, problem: 
         mask: bool ``(N,)``, the selection. free: bool ``(N,)``, rows that may be in or out.
     """
     out = np.full(len(score), _cut(score[free], int((mask & free).sum())))
-    if (limits := problem.limits) is None:
-        return out
-    rows, group = problem.eligible.cpu().numpy(), np.full(len(score), -1)
-    group[rows] = limits.groups[0]
-    lengths = None if problem.budget is None else problem.budget.lengths
-    bound = binding(limits.groups, mask[rows], free[rows], lengths)
+    limits, rows, group = problem.limits, problem.eligible.cpu().numpy(), np.full(len(score), -1)
+    group[rows] = limits.groups.group
+    bound = binding(limits.groups, mask[rows], free[rows], limits.lengths)
     loose = free & ~np.isin(group, bound.nonzero()[0])
     if loose.any():
         out[:] = _cut(score[loose], int((mask & loose).sum()))
