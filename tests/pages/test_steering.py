@@ -148,7 +148,7 @@ def test_rules_are_held_against_the_problem_of_the_view(page, opened, store, map
     view(app, problem=replace(problem, select_ratio=0.5))
     assert not app.error and not start_link(app).proto.disabled
     view(app, problem=replace(problem, budget=50.0))
-    assert "the budget is 50" in said_impossible(app)
+    assert "but only 50 are to be selected" in said_impossible(app)
     # a quota on a group that is banned, of the rows and of the tokens
     app.button(key="rule_0").click().run()
     view(app, problem=problem, rules="")
