@@ -474,7 +474,7 @@ def finish(config: CorpusConfig, main: Source, columns: Columns, plan: RowPlan, 
     features.flags.writeable = False
     source_file, source_row = main.locate(numbers)
     # what the quality was made of: pages show it, and a rule is written in its units
-    if len(columns.quality) > 1 or columns.quality[0].transform != "raw":
+    if len(columns.quality) > 1 or any(column.transform != "raw" for column in columns.quality):
         for column, values in zip(columns.quality, rows.quality):
             if column.name not in metadata.column_names:
                 metadata = metadata.append_column(column.name, pa.array(values))

@@ -38,6 +38,7 @@ class Problem:
     def __post_init__(self) -> None:
         if self.limits is None:
             object.__setattr__(self, "limits", Limits(self.size, np.zeros(len(self.eligible), bool)))
+        assert len(self.limits.pinned) == len(self.eligible), "limits are of the eligible rows"
 
     @property
     def unreduced(self) -> bool:
@@ -83,8 +84,9 @@ class Problem:
         return weights
 
     def allowed(self, mask: Tensor) -> bool:
-        """Whether a mask ``(n,)`` of eligible rows obeys the limits."""
-        return self.limits.allowed(mask[self.eligible])
+        """Whether a mask ``(n,)`` holds eligible rows alone and obeys the limits."""
+        inside = mask[self.eligible]
+        return int(inside.sum()) == int(mask.sum()) and self.limits.allowed(inside)
 
     def whole(self, mask: Tensor) -> Tensor:
         """A mask over the eligible rows ``(m,)`` as one over all rows ``(n,)``."""

@@ -229,7 +229,7 @@ class FrankWolfeSteps(RelaxedSteps):
             iterate = self._reached[1]
         else:
             weights = None
-            if state.step or not of_sample(self.problem):
+            if state.best is not None or not of_sample(self.problem):
                 weights = over_all(self.problem, state.logits[:-1])
             iterate = replace(begin(self.problem, weights, poll), steps=state.step, reach=float(state.logits[-1]))
             self._reached = (state.step, iterate)

@@ -15,6 +15,7 @@ from datamask.api import select
 from datamask.config import Quota
 from datamask.dashboard.map.filters import Among, Between
 from datamask.dashboard.runs import outcome, provenance
+from datamask.errors import OptionError
 from datamask.runs.rule_book import RuleStore, share_words
 from tests.pages.reading import brush, end_of, mix, mixture, view
 
@@ -184,6 +185,10 @@ def test_a_mixture_shows_what_each_group_has_and_is_what_it_gets(page, opened, r
     assert quotas(app, runs_dir) == ["source=code:0.6:0.6", "source=web:0.1:0.2"]
     mix(app, web="")
     assert quotas(app, runs_dir) == ["source=code:0.6:0.6"]
+    mix(app)
+    assert quotas(app, runs_dir) == ["source=code:0.6:0.6"], "nothing was typed"
+    mix(app, web="30 to 10")
+    assert "got '30 to 10'" in said_impossible(app) and quotas(app, runs_dir) == ["source=code:0.6:0.6"]
     mix(app, press=False, web="50")
     assert "allow from" in said_impossible(app) and "together" in said_impossible(app)
     app.button(key="rule_mixture").click().run()
@@ -197,11 +202,16 @@ def test_a_mixture_shows_what_each_group_has_and_is_what_it_gets(page, opened, r
         (" 12.5 % ", (0.125, 0.125)),
         ("10 to 30", (0.1, 0.3)),
         (share_words(Quota("a", "b", 0.1, 0.3)), (0.1, 0.3)),
-        *((text, None) for text in ("", "sixty", "-5", "10 to", "1e3", "101", "30 to 10", None, float("nan"))),
     ],
 )
 def test_a_share_is_read_as_it_is_written(typed, read):
-    assert mixture_panel.share(typed) == (pytest.approx(read) if read else None)
+    assert mixture_panel.share(typed) == pytest.approx(read)
+
+
+@pytest.mark.parametrize("typed", ["sixty", "-5", "10 to", "1e3", "101", "30 to 10"])
+def test_what_is_no_share_is_refused(typed):
+    with pytest.raises(OptionError, match="must be from 0 to 100 %"):
+        mixture_panel.share(typed)
 
 
 @pytest.mark.parametrize(

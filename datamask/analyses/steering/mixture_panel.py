@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
+from zlib import crc32
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import streamlit as st
 
 from datamask.config import Quota
@@ -16,6 +19,7 @@ from datamask.dashboard.map.filters import Among
 from datamask.dashboard.shell import tables
 from datamask.dashboard.workspace import rules as kept_rules
 from datamask.dashboard.workspace.workspace import Workspace, pose, without_rules
+from datamask.errors import DatamaskError, OptionError
 from datamask.runs.rule_book import GIVEN, QUOTA, share_words
 
 COLUMN, TABLE, WANTED = "mixture_column", "mixture_table", "share wanted"
@@ -57,10 +61,12 @@ def _table(workspace: Workspace, view: Linked, names: list[str], selected: np.nd
     column = st.selectbox("Column", names, names.index(bound) if bound in names else 0, key=f"{COLUMN}_{bound}")
     codes, groups = view.rows.classes[linked_columns.shown_name(view.corpus, column)]
     new = None if selected is None else selected & ~_given(workspace)
-    table = mixture(codes, groups, new, view.corpus.lengths, by_tokens=workspace.settings.budget is not None)
+    by_tokens = workspace.settings.budget is not None
+    table = mixture(codes, groups, new, view.corpus.lengths, by_tokens=by_tokens)
     said = {value: share_words(quota) for value, quota in quotas.items() if quota.column == column}
     table[WANTED] = [said.get(group, "") for group in table["group"]]
-    key = f"{TABLE}_{column}"
+    # what was typed is kept by place: a table with other rows, or under another mixture, is another one
+    key = f"{TABLE}_{column}_{by_tokens}_{crc32(repr(quotas).encode())}"
     number = st.column_config.NumberColumn
     st.data_editor(
         table,
@@ -81,15 +87,19 @@ def _table(workspace: Workspace, view: Linked, names: list[str], selected: np.nd
         alt=f"Shares of the groups of {column}, with the share wanted of each",
     )
     values = table["group"].tolist()
-    wanted = _wanted(workspace, column, key, values)
-    _, reason = kept_rules.applied(
-        without_rules(workspace.settings), workspace.rules.mixing(wanted.values()), workspace.corpus
-    )
+    try:
+        wanted = _wanted(workspace, column, key, values)
+        mixed = workspace.rules.mixing(wanted.values())
+        _, reason = kept_rules.applied(without_rules(workspace.settings), mixed, workspace.corpus)
+    except OptionError as error:
+        reason = str(error)
     if reason:
         st.error(f"{words.sentence(reason)}.")
     else:
-        what = "tokens" if workspace.settings.budget is not None else "rows"
-        st.caption(left_to_others([(quota.low, quota.high) for quota in wanted.values()], len(table), what))
+        what = "tokens" if by_tokens else "rows"
+        shares = [(quota.low, quota.high) for value, quota in wanted.items() if value in values]
+        replaced = f" It replaces the mixture by {bound}." if quotas and column != bound else ""
+        st.caption(words.plain(left_to_others(shares, len(table), what) + replaced))
     if st.button("Set mixture", key="mixture_set", on_click=_set, args=(workspace, column, key, values)):
         st.rerun()
 
@@ -121,13 +131,17 @@ def mixture(
     return table[there].sort_values("corpus", ascending=False, kind="stable", ignore_index=True)
 
 
-def share(text: object) -> tuple[float, float] | None:
-    """The least and most of a share as it is typed, from 0 to 1; None where it is none."""
-    found = RANGE.fullmatch(text) if isinstance(text, str) else None
-    if found is None:
-        return None
-    low, high = float(found.group(1)) / 100, float(found.group(2) or found.group(1)) / 100
-    return (low, high) if low <= high <= 1 else None
+def share(text: str) -> tuple[float, float]:
+    """The least and most of a share as it is typed, from 0 to 1.
+
+    Raises:
+        OptionError: it is none.
+    """
+    found = RANGE.fullmatch(text)
+    low, high = (float(end) / 100 for end in (found[1], found[2] or found[1])) if found else (1.0, 0.0)
+    if not low <= high <= 1:
+        raise OptionError(f"a share wanted must be from 0 to 100 %, such as 60, or 10 to 30, got {text!r}")
+    return low, high
 
 
 def left_to_others(wanted: list[tuple[float, float]], groups: int, what: str) -> str:
@@ -146,33 +160,44 @@ def left_to_others(wanted: list[tuple[float, float]], groups: int, what: str) ->
 
 
 def _quotas(workspace: Workspace) -> dict[str, Quota]:
-    return {rule.quota.value: rule.quota for rule in workspace.rules.of(QUOTA) if rule.quota is not None}
+    """The quotas by their groups, as pages name these."""
+    quotas, metadata = {}, workspace.corpus.metadata
+    for rule in workspace.rules.of(QUOTA):
+        if rule.quota is not None:
+            is_truth = pa.types.is_boolean(metadata[rule.quota.column].type)
+            quotas[rule.quota.value.capitalize() if is_truth else rule.quota.value] = rule.quota
+    return quotas
 
 
 def _given(workspace: Workspace) -> np.ndarray:
-    """The rows that one already has: a mixture is of the others."""
+    """The rows that one already has: a mixture is of the others. A list that is gone names none."""
     given = np.zeros(len(workspace.corpus), bool)
     for rule in workspace.rules.of(GIVEN):
-        given[kept_rules.store().rows(workspace.corpus, rule.ids)] = True
+        with contextlib.suppress(DatamaskError):
+            given[kept_rules.store().rows(workspace.corpus, rule.ids)] = True
     return given
 
 
 def _wanted(workspace: Workspace, column: str, key: str, values: list[str]) -> dict[str, Quota]:
-    """The quotas of the column with what was typed since."""
+    """The quotas of the column with what was typed since. Raises OptionError: something typed is no share."""
     quotas = {value: quota for value, quota in _quotas(workspace).items() if quota.column == column}
     for place, cells in st.session_state[key]["edited_rows"].items():
-        value, read = values[int(place)], share(cells.get(WANTED))
+        value, text = values[int(place)], cells.get(WANTED)
         quotas.pop(value, None)
-        if read is not None:
-            quotas[value] = Quota(column, value, *read)
+        if text:
+            quotas[value] = Quota(column, value, *share(text))
     return quotas
 
 
 def _set(drawn: Workspace, column: str, key: str, values: list[str]) -> None:
     workspace = drawn.renewed()
     # read now, not when the button was drawn: a share typed just before the press was not drawn yet
-    wanted = _wanted(workspace, column, key, values)
-    if wanted != _quotas(workspace):
+    try:
+        wanted = _wanted(workspace, column, key, values)
+    except OptionError as error:
+        st.session_state["trouble"] = str(error)
+        return
+    if st.session_state[key]["edited_rows"]:
         pose(workspace.asked, workspace.rules.mixing(wanted.values()))
 
 
