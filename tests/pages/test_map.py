@@ -555,7 +555,7 @@ def test_groups_follow_the_filter_and_the_lasso(page, opened, finished, mapped):
         }
     )
     expected = table[inside].groupby("source")["selected"].agg(["size", "sum"])
-    listed = next(frame.value for frame in app.dataframe if "group" in frame.value).set_index("group")
+    listed = next(frame.value for frame in app.dataframe if "verdict" in frame.value).set_index("group")
     assert listed["n"].to_dict() == expected["size"].to_dict()
     assert listed["selected"].to_dict() == expected["sum"].to_dict()
     (shares,) = strips(app)[1]["facets"]
@@ -608,7 +608,7 @@ def test_under_represented_groups_come_first_and_regions_are_among_them(page, op
     app.run()
     assert not app.exception
     app.selectbox(key="group").select("source").run()
-    table = next(table.value for table in app.dataframe if "group" in table.value)
+    table = next(table.value for table in app.dataframe if "verdict" in table.value)
     assert table["group"].iloc[0] == "books" and table["verdict"].iloc[0] == "over-represented"
     assert set(table["verdict"].iloc[1:]) == {"under-represented"}
     assert len(app.get("plotly_chart")) == 1 and "filter does not apply" not in captions(app)
