@@ -23,7 +23,7 @@ from tests.e2e.serving import STILL, served
 from tests.e2e.steps import choose
 from tests.making.planted import planted_corpus
 
-LONG = 240_000
+LONG = 900_000
 
 
 def written(folder: Path) -> tuple[Path, Path]:

@@ -512,7 +512,7 @@ class Walk:
     def listed(self) -> np.ndarray:
         """The rows of the list, bool ``(N,)``, by its file; a list of all rows has none."""
         if self.passing.all():
-            expect(self.page.get_by_role("button", name=re.compile("ids .CSV"))).to_have_count(0)
+            expect(self.page.get_by_role("button", name=re.compile("ids .CSV"))).to_have_count(0, timeout=60_000)
             return self.passing
         return self.shard.kept(pd.read_csv(saved(self.page, re.compile("ids .CSV"), self.folder)).chunk_id.tolist())
 
