@@ -342,8 +342,11 @@ def _of_more_starts(problem: Problem, function: SetFunction, mask: Tensor, poll:
     Where few rows are selected, the rounding of a relaxation is a start like any other.
     """
     rows = problem.joint.terms[0].function_of(DiSFFixed).y
+    starts = further_starts(*rows.shape)
+    if not starts:  # as with many rows, where valuing takes seconds
+        return mask
     best, generator = function.value(mask, poll), torch.Generator().manual_seed(0)
-    for _ in range(further_starts(*rows.shape)):
+    for _ in range(starts):
         draw = torch.rand(len(problem.eligible), generator=generator).to(problem.eligible.device)
         other = polish(problem, problem.subset(draw), poll)
         if (value := function.value(other, poll)) > best:
