@@ -45,7 +45,7 @@ def ask_threads(count: int) -> None:
 
 
 def asked_threads() -> int | None:
-    """How many threads are to compute; None: nobody has said."""
+    """The number of threads that the environment names; None where it names none."""
     first = os.environ.get(THREADS, "").split(",")[0].strip()
     return int(first) or None if first.isdecimal() else None
 

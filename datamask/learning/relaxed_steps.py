@@ -236,10 +236,8 @@ class FrankWolfeSteps(RelaxedSteps):
         iterate_after, gap = advance(self.problem, iterate, poll)
         mask, values = rounded(self.problem, iterate, poll, by_gradient=state.step < FIRST_STEPS)
         self._reached = (state.step + 1, iterate_after)
-        weights, solved = (
-            _reaching(iterate_after.weights[self.problem.eligible], iterate_after.reach),
-            gap <= self.tolerance,
-        )
+        weights = _reaching(iterate_after.weights[self.problem.eligible], iterate_after.reach)
+        solved = gap <= self.tolerance
         after, record = self.stepped(state, weights, mask, values, solved, iterate.value + max(gap, 0.0))
         idle = state.quiet + 1 if values.joint <= state.best_joint + PROGRESS else 0
         return replace(after, quiet=IDLE_STEPS + 1 if solved else idle), record
