@@ -5,8 +5,8 @@ without constraints, by frozen reference solvers, so that runs on the same corpu
 budget of W the subsets are those that fill it, and W takes the place of S. Changing a solver below means raising
 `ANCHOR_VERSION`; runs of two versions then have other ends, and are compared only where their ends are equal.
 
-Pair-wise similarity of S rows has a dual in d unknowns, which mostly proves its subset the best to a millionth. Under a
-budget it has none yet, nor has the DiSF with fixed scale: there, and for few rows, Frank-Wolfe and swaps search.
+Pair-wise similarity of S rows has a dual in d unknowns, which mostly proves its subset the best to a millionth, and so
+has the DiSF with fixed scale of many rows, in d^2. Under a budget, and for few rows, Frank-Wolfe and swaps search.
 
 Every selection stands on these numbers, so a kept anchor is not believed: its random end is computed once more, its
 best end is the value of the subset that is kept with it, and ``proved`` is proved again by the bound at the y of the
@@ -33,10 +33,11 @@ from datamask.learning.counterfactual import Counterfactual
 from datamask.learning.limits import Limits
 from datamask.learning.loop import ShareWatch, learn
 from datamask.learning.masks import tie_order
-from datamask.learning.newton import PairwiseDual
+from datamask.learning.moments import moments_of
+from datamask.learning.newton import QuadraticDual
 from datamask.learning.polish import polish
 from datamask.learning.problem import Problem
-from datamask.learning.relaxation import advance, begin, further_starts, of_sample, relaxable, rounded, upper_bound
+from datamask.learning.relaxation import advance, begin, further_starts, relaxable, rounded, upper_bound
 from datamask.learning.solvers import solver_of
 from datamask.learning.trace import no_trace
 from datamask.measured import ANCHOR_VERSION, FOUND, PROVED, PROVED_GAP, Anchor, best_end, random_draws
@@ -49,12 +50,12 @@ from datamask.polling import Poll, no_poll
 from datamask.work.kept import Kept
 from datamask.work.result_file import Content, Entry, require
 
-FOUND_GAP = 1e-6
-"""A subset of the dual is the best end where its bound is within this share of that distance: no search can find one
-that makes a difference."""
+FOUND_GAP = 10
+"""A subset of the dual is the best end where its bound is within so many of the gaps to which steps lead
+(`Moments.closes`): no search can find one that makes a difference."""
 
-DUAL_TOLERANCE = 1e-7
-"""Of the dual's gap, on the same scale."""
+SAME_SCALE = 0.5
+"""Where the best is worth more than this share of the most there can be, steps on either scale are as precise."""
 
 NOTHING = 1e-5
 """Weighted rows that come within this share of the most there can be add up to nothing."""
@@ -197,8 +198,9 @@ def _proved_bound(arrays: Mapping[str, np.ndarray], pool: Pool, problem: Problem
     search = solver_of(problem).dual
     if search is not None:
         y = arrays["y"]
-        require(y.shape == (pool.features.shape[1],) and y.dtype == np.float64, "y is of another corpus")
-        return search(problem).upper_bound(torch.from_numpy(y).to(pool.device), poll)
+        dual = search(problem)
+        require(y.shape == (dual.phi.length,) and y.dtype == np.float64, "y is of another corpus")
+        return dual.upper_bound(torch.from_numpy(y).to(pool.device), poll)
     weights = arrays["weights"]
     require(weights.shape == (len(pool),) and weights.dtype == np.float64, "the weights are of another corpus")
     require(weights.min() >= -SAME and weights.max() <= 1 + SAME, "the weights are not between 0 and 1")
@@ -263,14 +265,15 @@ def _best_end(
 
 
 def _by_dual(
-    problem: Problem, search: Callable[[Problem], PairwiseDual], function: SetFunction, random: float, poll: Poll
+    problem: Problem, search: Callable[[Problem], QuadraticDual], function: SetFunction, random: float, poll: Poll
 ) -> tuple[_BestEnd, bool]:
     """The subset behind the solution of the dual, and whether it may be short of the best by more than `FOUND_GAP`.
 
     Steps of Frank-Wolfe lead to where Newton's are quick, or to weighted rows that add up to nothing. In that case the
-    solution is y = 0, where the dual has no slope to follow: no mean cosine of S rows is below ``-1 / (S - 1)``.
+    solution is y = 0, where the dual has no slope to follow.
     """
-    best = 1.0 / (problem.size - 1)
+    dual = search(problem)
+    best = most = moments_of(function).most(problem.size)
     scaled = _rescaled(problem, random, best)
     point = begin(scaled, poll=poll)
     for _ in range(RELAXED_STEPS):
@@ -278,26 +281,27 @@ def _by_dual(
         if 1.0 - point.value <= NOTHING or point.value + gap < 1.0 - NOTHING:
             break
         point = after
-    dual = search(scaled)
-    y = dual.sum_of(point.weights, poll)
     if 1.0 - point.value <= NOTHING:
-        y, mask = torch.zeros_like(y), dual.rounded(point.weights[problem.eligible], poll)
+        y = torch.zeros(dual.phi.length, dtype=torch.float64, device=problem.joint.device)
+        mask = search(scaled).rounded(point.weights[problem.eligible], poll)
         best = function.value(mask, poll)
     else:
+        start = None if dual.many else dual.sum_of(point.weights, poll)
         for _ in range(2):  # on a scale where 1 is the most there can be, then on the one that this finds
             scaled = _rescaled(problem, random, best)
-            solution = search(scaled).solve(y, DUAL_TOLERANCE, poll)
-            y, mask = solution.y, solution.mask
+            solution = search(scaled).solve(start, dual.phi.closes, poll)
+            start = y = solution.y
+            mask = solution.mask
             best = function.value(mask, poll)
-            if Anchor(random, best, FOUND).constant:
+            if Anchor(random, best, FOUND).constant or best - random > SAME_SCALE * (most - random):
                 break
-    dual = search(problem)
     bound = dual.upper_bound(y, poll, rounding=0.0)
-    if short := bound - best > FOUND_GAP * (best - random):
+    found_gap = FOUND_GAP * dual.phi.closes
+    if short := bound - best > found_gap * (best - random):
         mask = polish(scaled, mask, poll)
         best = function.value(mask, poll)
-        short = bound - best > FOUND_GAP * (best - random)
-    return _BestEnd(mask, dual.upper_bound(y, poll), {"y": y}), short
+        short = bound - best > found_gap * (best - random)
+    return _BestEnd(mask, dual.upper_bound(y, poll) if dual.phi.rounding else bound, {"y": y}), short
 
 
 def _rescaled(problem: Problem, random: float, best: float) -> Problem:
@@ -318,7 +322,7 @@ def _by_weights(
         tell(0.5 * steps / RELAXED_STEPS)
         if gap <= 0:
             break
-        if steps == (1 if of_sample(problem) else FIRST_LOOK) and outdoes_masks:
+        if steps == FIRST_LOOK and outdoes_masks:
             mask = polish(problem, rounded(problem, point, poll)[0], poll)
             bound, value = upper_bound(problem, point.weights, poll), function.value(mask, poll)
             if bound - value > HOPELESS * abs(value - random):
@@ -343,8 +347,6 @@ def _of_more_starts(problem: Problem, function: SetFunction, mask: Tensor, poll:
     """
     rows = problem.joint.terms[0].function_of(DiSFFixed).y
     starts = further_starts(*rows.shape)
-    if not starts:  # as with many rows, where valuing takes seconds
-        return mask
     best, generator = function.value(mask, poll), torch.Generator().manual_seed(0)
     for _ in range(starts):
         draw = torch.rand(len(problem.eligible), generator=generator).to(problem.eligible.device)

@@ -25,7 +25,8 @@ from datamask.learning.certificates import certify
 from datamask.learning.facility_solver import greedily, medoids
 from datamask.learning.loop import learn
 from datamask.learning.medoids import reverse_lists
-from datamask.learning.newton import PairwiseDual
+from datamask.learning.moments import moments_of
+from datamask.learning.newton import QuadraticDual
 from datamask.learning.polish import polish
 from datamask.learning.problem import Problem
 from datamask.learning.relaxation import bounded, concave, rounded
@@ -117,13 +118,13 @@ class PairwiseMethod(LiveMethod):
 
     def __init__(self, posed: PosedProblem, config: SelectionConfig, path: LambdaPath) -> None:
         super().__init__(posed, config, path)
-        features, problem = self.term.function_of(Pairwise).features, posed.problem
-        self._rows = features if problem.unreduced else features[problem.eligible]
+        function, problem = self.term.function_of(Pairwise), posed.problem
+        self._rows = moments_of(function, None if problem.unreduced else problem.eligible)
 
     def solve(self, problem: Problem, lamb: float, poll: Poll) -> Solution:
         near = self.path.nearest(lamb, lambda solved: solved.dual)
-        solution = PairwiseDual(problem, self._rows).solve(None if near is None else near[1].y, TOLERANCE, poll)
-        products = DualProducts(solution.y, self._rows @ solution.y.float())
+        solution = QuadraticDual(problem, self._rows).solve(None if near is None else near[1].y, TOLERANCE, poll)
+        products = DualProducts(solution.y, self._rows.times(solution.y, poll).float())
         return Solution(solution.mask, solution.upper_bound, products)
 
     def between(self, problem: Problem, lamb: float, poll: Poll) -> Solution | None:
@@ -133,7 +134,7 @@ class PairwiseMethod(LiveMethod):
         (below, low), (above, high) = pair
         share = (lamb - below) / (above - below)
         y, products = torch.lerp(low.y, high.y, share), torch.lerp(low.products, high.products, share).double()
-        dual = PairwiseDual(problem, self._rows)
+        dual = QuadraticDual(problem, self._rows)
         upper = dual.upper_bound(y, poll, rounding=0.0, along=products)
         return Solution(dual.problem.subset(dual.scores(products)), upper)
 
@@ -250,9 +251,8 @@ class LearnedMethod(LiveMethod):
         learned = learn(estimator, poll=poll)
         if not weights:
             return Solution(learned.mask, logits=estimator.logits(learned.state))
-        reached = torch.zeros(problem.joint.n, device=learned.mask.device)
-        reached[problem.eligible] = learned.state.logits[: len(problem.eligible)].float()
-        return Solution(learned.mask, logits=reached)
+        reached = estimator.inclusion(learned.state, poll)
+        return Solution(learned.mask, logits=None if reached is None else reached.float())
 
 
 METHODS: dict[type[SetFunction], type[LiveMethod]] = {

@@ -1,7 +1,7 @@
 """The bounds: how the best possible value of a problem is bounded from above, starting from a selection.
 
 - `frank_wolfe_bound`: every term is concave in inclusion weights; the Frank-Wolfe gap bounds it.
-- `newton_bound`: pair-wise similarity alone, by its dual in d unknowns.
+- `newton_bound`: pair-wise similarity alone, or many rows by DiSF with fixed scale, by the dual of their moments.
 - `dual_bound`: facility location, alone or with concave terms; prices on neighbour lists bound it. On approximate lists
   the bound holds for the listed-neighbour objective only, and is labelled so.
 
@@ -21,7 +21,8 @@ from torch import Tensor
 
 from datamask.learning.facility_dual import descend, product_error, proved
 from datamask.learning.lists import Lists
-from datamask.learning.newton import ROUNDING, PairwiseDual
+from datamask.learning.moments import UNIT_ROUNDING
+from datamask.learning.newton import QuadraticDual
 from datamask.learning.problem import Problem
 from datamask.learning.relaxation import bounded, concave
 from datamask.learning.trace import Trace, TracePoint, no_trace
@@ -74,8 +75,8 @@ class Effort:
 
 
 def newton_bound(problem: Problem, mask: Tensor, value: float, poll: Poll, effort: Effort) -> Certificate:
-    """Newton steps on the dual of pair-wise similarity, from the sum of the selection's members."""
-    dual = PairwiseDual(problem)
+    """Newton steps on the dual, from the moments of the selection."""
+    dual = QuadraticDual(problem)
     bound = dual.bound(dual.sum_of(mask, poll), poll=poll, on_bound=_bound_recorder(effort.trace, value))
     return Certificate(bound, "exact", value)
 
@@ -168,7 +169,7 @@ def dual_bound(problem: Problem, mask: Tensor, value: float, poll: Poll, effort:
         poll=poll,
     )
     return Certificate(
-        constant + weight * (bound + 2 * ROUNDING - dual.scale.zero),
+        constant + weight * (bound + 2 * UNIT_ROUNDING - dual.scale.zero),
         "exact" if function.exact_lists else "listed",
         value,
         prices,

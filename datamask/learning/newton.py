@@ -1,25 +1,27 @@
-"""Pair-wise similarity with quality, solved in d unknowns: the relaxation's dual by Newton steps, and its rounding.
+"""Pair-wise similarity or DiSF with fixed scale, with quality: the relaxation's dual by Newton steps, and its rounding.
 
-Pair-wise similarity sees a subset only through s, the sum of its members, so the relaxed problem
+Both see a subset only through s, the sum of phi over its members (`datamask.learning.moments`), so the relaxed problem
 
-    max over p in [0, 1]^n, sum p = S, of   b . p - kappa ||X'p||^2
+    max over p in [0, 1]^n, sum p = S, of   b . p - kappa ||s(p)||^2,      s(p) = sum of p_i phi_i
 
-has a dual over y in R^d, since ``-||s||^2 <= ||y||^2 - 2 y . s`` with equality at y = s:
+has a dual over y, of the length of phi, since ``-||s||^2 <= ||y||^2 - 2 y . s`` with equality at y = s:
 
-    D(y) = kappa ||y||^2 + (sum of the S largest of g),      g = b - 2 kappa X y
+    D(y) = kappa ||y||^2 + (sum of the S largest of g),      g_i = b_i - 2 kappa phi_i . y
 
-Every D(y) is an upper bound on every selection; no y has to be optimal for that. What is bounded is the value on the
-rows as they are in float32, each divided by its exact length. The rows that they were made from may differ from these
-by `ROUNDING`, across their own direction, so `PairwiseDual.upper_bound` adds to g_i what that makes at most in
-``2 kappa x_i . y``; then it bounds the value on those rows too. Rows under ``center`` were rounded before the mean was
-subtracted, which magnifies that: there the bound is one of the centered rows as they are.
+Every D(y) is an upper bound on every selection; no y has to be optimal for that. What is bounded for pair-wise
+similarity is the value on the rows as they are in float32, each divided by its exact length. The rows that they were
+made from may differ from these by `UNIT_ROUNDING`, across their own direction, so `QuadraticDual.upper_bound` adds to
+g_i what that makes at most in ``2 kappa x_i . y``; then it bounds the value on those rows too. Rows under ``center``
+were rounded before the mean was subtracted, which magnifies that: there the bound is one of the centered rows as they
+are, as it is of the standardised rows of DiSF.
 
 D has kinks, so the steps are taken on a smoothed one: the top S become ``p = sigmoid((g - tau) / mu)`` with tau set by
-sum p = S, and mu falls while the steps succeed. The Hessian is the covariance of the rows near the threshold, some
-hundreds; no matrix is formed, since some ten products with these rows solve a step at any width. Frank-Wolfe mixes one
-vertex a step and slows down at about 1e-4 of the scale; here 10 to 20 steps reach 1e-5, and fewer from the solution of
-a nearby lambda. Of many rows a uniform sample is solved first, for a start as good as that. At the end all but some
-hundred rows have a weight of 0 or 1, and those few are rounded with care.
+sum p = S, and mu falls while the steps succeed. The Hessian is the covariance of phi near the threshold, of some
+hundreds or thousands of rows; no matrix is formed, since some ten products with these rows solve a step at any width.
+Frank-Wolfe mixes one vertex a step and slows down at about 1e-4 of the scale; here 10 to 20 steps reach 1e-5, and fewer
+from the solution of a nearby lambda. Of many rows a uniform sample is solved first, for a start as good as that. At the
+end all but some hundred rows (of second moments, some d^2 / 2) have a weight of 0 or 1, and those few are rounded with
+care.
 """
 
 from __future__ import annotations
@@ -32,9 +34,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from datamask.learning.moments import Moments, OneMoment, SeveralMoments, moments_of
 from datamask.learning.problem import Problem
-from datamask.learning.rounding import Part, swap_near
-from datamask.objectives.pairwise import ELEMENTS_AT_ONCE, Pairwise, products, weighted_sum
+from datamask.learning.rounding import swap_near
 from datamask.polling import Poll, no_poll
 
 STEPS = 60
@@ -44,23 +46,20 @@ TOLERANCE = 1e-5
 FIRST_MU, WARM_MU, LAST_MU, MU_FALL = 0.1, 0.01, 1e-6, 4.0
 """The smoothing in standard deviations of g: at a cold start, at a warm one, at the end, and its fall per step."""
 
-PILOT_ROWS, MANY_ROWS = 50_000, 200_000
-"""Rows of the sample with which the search of many rows begins. Its y is off by about as much as a nearby lambda's."""
-
 IDLE_STEPS, PROGRESS = 12, 0.95
 """After so many steps of which none left less than this share of the lowest gap, what is left is rounding."""
-
-ROUNDING = 1.001 * 2.0**-23
-"""How far a row of unit length may lie from the one it was made from: once rounded when it was read, once when it was
-scaled, each number by at most ``2^-24`` of itself. The 1.001 covers lengths that are 1 to rounding only."""
 
 STEP_ERROR, MOST_PRODUCTS = 1e-3, 300
 """Of a step's equations, what may be left; and after how many products with the rows near the threshold they are left
 as they are: a step half solved still leads down."""
 
-SLOW, FEW_ROWS = 60, 512
-"""Products after which the equations of at most so many rows are solved in as many unknowns. With `--center` products
-may not do: on 20,000 rows the steps then end at a gap of 0.0034, with exact ones at 0.0031."""
+SLOW = 60
+"""Products after which the equations of few rows are solved in as many unknowns. With `--center` products may not do:
+on 20,000 rows the steps then end at a gap of 0.0034, with exact ones at 0.0031."""
+
+NOTHING = 1e-4
+"""What y takes from the objective, on its scale, below which it is no start: rows that may add up to nothing have a
+slope in all directions, and steps from a y of sampling noise ended 0.01 below those from even weights."""
 
 FLAT = 1e-12
 """Spread of g in units of g, below which it is rounding: all rows are alike."""
@@ -77,9 +76,9 @@ class DualPoint:
     """Where the dual search stands.
 
     Attributes:
-        y: float64 ``(d,)``, stands for the sum of the members.
-        products: float64 ``(m,)``, x_i . y over the eligible rows, kept from step to step.
-        weights: float64 ``(m,)``, p. total: float64 ``(d,)``, sum of p_i x_i. mu: smoothing. tau: threshold.
+        y: float64 ``(D,)``, stands for the sum of the members' phi.
+        products: float64 ``(m,)``, phi_i . y over the eligible rows, kept from step to step.
+        weights: float64 ``(m,)``, p. total: float64 ``(D,)``, s(p). mu: smoothing. tau: threshold.
         bound: D(y), on the scale of the objective. gap: D(y) - F(p).
     """
 
@@ -104,33 +103,30 @@ class DualSolution:
     steps: int
 
 
-class PairwiseDual:
-    """The dual of one problem; see the module for the notation. Sizes: m eligible rows, S (`size`), d dimensions."""
+class QuadraticDual:
+    """The dual of one problem; see the module for the notation. Sizes: m eligible rows, S (`size`), D numbers in y."""
 
-    def __init__(self, problem: Problem, rows: Tensor | None = None) -> None:
-        """Args: rows: x over the eligible rows, float32 ``(m, d)``, from the dual of the same rows at another lambda;
-        where not all rows are eligible, they are copied without it."""
+    def __init__(self, problem: Problem, known: OneMoment | None = None) -> None:
+        """Args: known: phi of the eligible rows, from the dual of the same rows at another lambda; where not all rows
+        are eligible, those of pair-wise similarity are copied without it."""
         joint, size = problem.joint, problem.size
-        term = next(iter(joint.counting), None)
-        whole = problem.unreduced
         self.problem, self.size = problem, size
-        slope = 0.0 if term is None else (1 - joint.lamb) * term.weight * term.scale.slope
-        self.kappa = slope / (size * (size - 1))
-        if rows is None and term is not None:
-            features = term.function_of(Pairwise).features
-            rows = features if whole else features[problem.eligible]
-        # where no diversity counts nothing is ever multiplied with them
-        self.x = joint.quality.scores.new_zeros(len(problem.eligible), 0) if rows is None else rows
-        scores = joint.quality.scores if whole else joint.quality.scores[problem.eligible]
+        scores = joint.quality.scores if problem.unreduced else joint.quality.scores[problem.eligible]
         self.b = scores.double() * (joint.lamb * joint.quality_scale.slope / size)
-        self.lengths = torch.ones_like(self.b)
-        if term is not None:
-            lengths = term.function_of(Pairwise).exact_lengths
-            self.lengths = lengths if whole else lengths[problem.eligible]
-        # what value and bound have in common: the scales' zeros, and the S that ||s||^2 counts too much
+        # what value and bound have in common: the scales' zeros, and what is left where s is 0
         self.constant = -joint.lamb * joint.quality_scale.slope * joint.quality_scale.zero
-        if term is not None:
-            self.constant += slope * (1.0 / (size - 1) - term.scale.zero)
+        self.kappa, each, prices = 0.0, [], []
+        for term in joint.counting:
+            moments = known or moments_of(term.function, None if problem.unreduced else problem.eligible)
+            slope = (1 - joint.lamb) * term.weight * term.scale.slope
+            each.append(moments)
+            prices.append(slope * moments.per_square(size))
+            self.constant += slope * (moments.most(size) - term.scale.zero)
+        if each:
+            self.phi: Moments = each[0]
+            self.kappa = prices[0]
+        if len(each) > 1:
+            self.phi = SeveralMoments(each, [math.sqrt(price / self.kappa) for price in prices])
 
     def solve(self, start: Tensor | None = None, tolerance: float = TOLERANCE, poll: Poll = no_poll) -> DualSolution:
         """Newton steps until the gap is closed, then a rounding.
@@ -169,13 +165,18 @@ class PairwiseDual:
         return self._search(start, tolerance, poll)[0].weights
 
     def sum_of(self, weights: Tensor, poll: Poll = no_poll) -> Tensor:
-        """The sum of rows by weights or a mask ``(n,)`` over all rows, float64 ``(d,)``: the y of the tangent there."""
-        return weighted_sum(self.x, self.lengths, weights[self.problem.eligible], poll)
+        """s of weights or a mask ``(n,)`` over all rows, float64 ``(D,)``: the y of the tangent there."""
+        return self.b.new_zeros(0) if self.modular else self.phi.sum(weights[self.problem.eligible], poll)
 
     @property
     def modular(self) -> bool:
         """Whether no diversity counts, so that the best selection is a sort and there is nothing to search."""
         return self.kappa <= 0
+
+    @property
+    def many(self) -> bool:
+        """Whether a search without a start begins with that of a sample."""
+        return len(self.b) >= self.phi.many_rows
 
     def _search(
         self,
@@ -201,35 +202,36 @@ class PairwiseDual:
     def begin(self, start: Tensor | None = None, poll: Poll = no_poll) -> DualPoint:
         """The first point: from a neighbour's y, or from that of equal weights."""
         poll()
-        if start is None and len(self.b) >= MANY_ROWS:
+        if start is None and self.many:
             start = self._pilot(poll)
-        if start is None or len(start) != self.x.shape[1]:
+        if start is None or len(start) != self.phi.length or self.kappa * float(start @ start) < NOTHING:
             share = self.size / len(self.b)
-            y, width = weighted_sum(self.x, self.lengths, torch.full_like(self.b, share), poll), FIRST_MU
+            y, width = self.phi.sum(torch.full_like(self.b, share), poll), FIRST_MU
         else:
             y, width = start, WARM_MU
-        along = products(self.x, self.lengths, y, poll)
+        along = self.phi.times(y, poll)
         g = self.scores(along)
         return self._weighed(y, along, width * _spread(g), float(g.topk(self.size, sorted=False).values.min()), poll)
 
     def _pilot(self, poll: Poll) -> Tensor:
         """The y of the same problem on a uniform sample of the rows, scaled so that its dual is about that of all."""
-        rows = self.problem.ties[self.problem.eligible].topk(PILOT_ROWS, largest=False, sorted=False).indices
-        share, pilot = PILOT_ROWS / len(self.b), copy.copy(self)
-        pilot.x, pilot.lengths, pilot.b = self.x[rows], self.lengths[rows], self.b[rows] / share
+        count = self.phi.pilot_rows
+        rows = self.problem.ties[self.problem.eligible].topk(count, largest=False, sorted=False).indices
+        share, pilot = count / len(self.b), copy.copy(self)
+        pilot.phi, pilot.b = self.phi.some(rows), self.b[rows] / share
         pilot.kappa, pilot.size = self.kappa / share**2, max(1, round(self.size * share))
         return pilot._search(None, TOLERANCE, poll)[0].y / share
 
     def at(self, y: Tensor, mu: float, tau: float, poll: Poll = no_poll) -> DualPoint:
         """The point that a checkpoint stands for."""
-        return self._weighed(y, products(self.x, self.lengths, y, poll), mu, tau, poll)
+        return self._weighed(y, self.phi.times(y, poll), mu, tau, poll)
 
     def advance(self, point: DualPoint, poll: Poll = no_poll) -> DualPoint:
         """One damped Newton step on the smoothed dual; after a whole one, mu falls."""
         g = self.scores(point.products)
         residual = point.total - point.y
         step = self._newton_step(point.weights, residual, point.mu / (2 * self.kappa), poll)
-        along = products(self.x, self.lengths, step, poll)
+        along = self.phi.times(step, poll)
         value = self._smoothed(point.y, g, point.mu, point.tau)
         slope = -2 * self.kappa * float(residual @ step)
         share_of_step = 1.0
@@ -246,20 +248,21 @@ class PairwiseDual:
         return self._weighed(y, after_step, mu, tau, poll)
 
     def _newton_step(self, weights: Tensor, residual: Tensor, smooth: float, poll: Poll) -> Tensor:
-        """v, float64 ``(d,)``, with ``(smooth + H) v = smooth residual`` to `STEP_ERROR`, by conjugate gradients.
+        """v, float64 ``(D,)``, with ``(smooth + H) v = smooth residual`` to `STEP_ERROR`, by conjugate gradients.
 
-        H is the covariance of the rows by the weights ``p (1 - p)``, which is never formed: a few products with the
-        rows near the threshold do, since its spectrum falls fast and `smooth` lifts what is left of it.
+        H is the covariance of phi by the weights ``p (1 - p)``, which is never formed: a few products with the rows
+        near the threshold do, since its spectrum falls fast and `smooth` lifts what is left of it.
         """
         spread = weights * (1 - weights)
-        near = (spread > DECIDED).nonzero().squeeze(1)
-        x = self.x
-        if 2 * len(near) < len(x):  # else a copy would take as much memory as the features
-            x, spread = x[near], spread[near]
-        # many rows are far from the threshold still, and a step among them need not be exact
-        dtype = torch.float64 if x.numel() <= ELEMENTS_AT_ONCE else torch.float32
-        x, spread = x.to(dtype), spread.to(dtype)
-        center = spread @ x / spread.sum().clamp_min(torch.finfo(dtype).tiny)
+        rows = (spread > DECIDED).nonzero().squeeze(1)
+        apart = math.ceil(len(rows) / self.phi.band_rows)
+        if apart > 1 or 2 * len(rows) < len(spread):  # else a copy would take as much memory as the features
+            count, rows = len(rows), rows[:: max(apart, 1)]
+            near, spread = self.phi.block(rows), spread[rows] * (count / max(len(rows), 1))
+        else:
+            near = self.phi.block(None)
+        spread = spread.to(near.dtype)
+        center = near.sum(spread) / spread.sum().clamp_min(torch.finfo(spread.dtype).tiny)
         step, left = torch.zeros_like(residual), smooth * residual
         direction, square = left, float(left @ left)
         enough = STEP_ERROR**2 * square
@@ -267,11 +270,11 @@ class PairwiseDual:
             if square <= enough:
                 break
             poll()
-            if products_done == SLOW and len(near) <= FEW_ROWS:
-                return self._solved(self.x[near].double(), (weights * (1 - weights))[near], residual, smooth)
-            along = direction.to(dtype)
-            share = spread * (x @ along - center @ along)
-            curved = (share @ x - share.sum() * center).double() + smooth * direction
+            if products_done == SLOW and (formed := near.formed()) is not None:
+                return self._solved(formed, spread.double(), residual, smooth)
+            along = direction.to(spread.dtype)
+            share = spread * (near.times(along) - center @ along)
+            curved = (near.sum(share) - share.sum() * center).double() + smooth * direction
             length = square / float(direction @ curved)
             step, left = step + length * direction, left - length * curved
             square, before = float(left @ left), square
@@ -288,20 +291,22 @@ class PairwiseDual:
         return v
 
     def upper_bound(
-        self, y: Tensor, poll: Poll = no_poll, rounding: float = ROUNDING, along: Tensor | None = None
+        self, y: Tensor, poll: Poll = no_poll, rounding: float | None = None, along: Tensor | None = None
     ) -> float:
         """No selection of S eligible samples has a higher value of the objective on these features.
 
         Args:
-            y: float64 ``(d,)``, any; the lowest bound is that of the solution.
+            y: float64 ``(D,)``, any; the lowest bound is that of the solution.
             rounding: how far the rows may lie from those that the bound is to hold for; 0: it holds for the rows as
-                they are in float32.
-            along: float64 ``(m,)``, x_i . y where it is known; None: it is computed.
+                they are in float32; None: `Moments.rounding`.
+            along: float64 ``(m,)``, phi_i . y where it is known; None: it is computed, in float64.
         """
         if self.modular:
             return self.constant + float(self.b.topk(self.size, sorted=False).values.sum())
         if along is None:
-            along = products(self.x, self.lengths, y, poll)
+            along = self.phi.times(y, poll, wide=True)
+        if rounding is None:
+            rounding = self.phi.rounding
         g, square = self.scores(along), float(y @ y)
         if rounding:
             # a row moves across its own direction only, so y's part in that direction does not count
@@ -309,7 +314,7 @@ class PairwiseDual:
         return self.constant + self.kappa * square + float(g.topk(self.size, sorted=False).values.sum())
 
     def scores(self, along: Tensor) -> Tensor:
-        """g, float64 ``(m,)``: what each row is worth where x_i . y are these."""
+        """g, float64 ``(m,)``: what each row is worth where phi_i . y are these."""
         return self.b - 2 * self.kappa * along
 
     # -- the smoothed top S ------------------------------------------------------------------------------------
@@ -318,7 +323,7 @@ class PairwiseDual:
         g = self.scores(along)
         tau = self._threshold(g, mu, tau)
         weights = torch.sigmoid((g - tau) / mu)
-        s = weighted_sum(self.x, self.lengths, weights, poll)
+        s = self.phi.sum(weights, poll)
         bound = self.upper_bound(y, poll, rounding=0.0, along=along)
         excess = float(weights.sum()) - self.size  # each row too many is worth tau
         gap = bound - self.constant - float(self.b @ weights) + tau * excess + self.kappa * float(s @ s)
@@ -363,9 +368,8 @@ class PairwiseDual:
         open_rows = torch.cat(near)
         inside = members[open_rows].cpu().numpy()
         members[open_rows] = False
-        x = (self.x[open_rows].double() / self.lengths[open_rows][:, None]).cpu().numpy()
-        others = weighted_sum(self.x, self.lengths, members, poll).cpu().numpy()
-        swap_near(inside, self.b[open_rows].cpu().numpy(), [Part(self.kappa, x, others)], poll)
+        parts = self.phi.parts(self.kappa, open_rows, self.phi.sum(members, poll))
+        swap_near(inside, self.b[open_rows].cpu().numpy(), parts, poll)
         members[open_rows] = torch.from_numpy(inside).to(members.device)
         return self.problem.whole(members)
 

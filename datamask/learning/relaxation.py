@@ -32,10 +32,6 @@ REACH = 1.3
 steps. Where fewer rows than dimensions are selected they end at a third of it; so a step tries what the last one found.
 """
 
-MANY_ROWS, PILOT_SHARE, PILOT_STEPS = 1_000_000, 0.05, 30
-"""Steps over so many rows or more begin where others end on a uniform sample, of which share and steps are these. A
-sample of 200,000 rows leaves a gap of 0.003 at lambda 0.5, for which eleven steps over all rows are needed else."""
-
 FLAT, SEARCHED, TRIALS = 0.4, 1e-4, 20
 """A line search ends where the slope is below this share of the first one, where it has found the place to this share
 of the way, or after so many trials."""
@@ -90,35 +86,11 @@ def even_weights(problem: Problem) -> Tensor:
     return torch.from_numpy(problem.limits.even()).to(problem.joint.device)
 
 
-def of_sample(problem: Problem) -> bool:
-    """Whether steps begin where those on a uniform sample lead to."""
-    joint = problem.joint
-    many = len(problem.eligible) >= MANY_ROWS and not problem.limits.limited
-    return many and bool(joint.counting) and joint.quadratic
-
-
-def first_weights(problem: Problem, poll: Poll = no_poll) -> Tensor:
-    """Where steps begin, float64 ``(n,)``: `even_weights`, or of many rows those that a sample's solution selects."""
-    weights = torch.zeros(problem.joint.n, dtype=torch.float64, device=problem.joint.device)
-    if not of_sample(problem):
-        weights[problem.eligible] = even_weights(problem)
-        return weights
-    count = round(PILOT_SHARE * len(problem.eligible))
-    by_hash = problem.ties[problem.eligible].topk(count, largest=False, sorted=False).indices
-    rows, size = problem.eligible[by_hash.sort().values], max(1, round(PILOT_SHARE * problem.size))
-    everyone = torch.arange(count, device=rows.device)
-    pilot = Problem(problem.joint.batch(rows, size), size, everyone, problem.ties[rows])
-    iterate = begin(pilot, poll=poll)
-    for _ in range(PILOT_STEPS):
-        iterate, _ = advance(pilot, iterate, poll)
-    weights[rows] = iterate.weights / PILOT_SHARE
-    return problem.vertex(concave(problem, weights, poll, wide=False)[1][problem.eligible])
-
-
 def begin(problem: Problem, weights: Tensor | None = None, poll: Poll = no_poll) -> Iterate:
-    """The first iterate: the given weights, or `first_weights`."""
+    """The first iterate: the given weights ``(n,)``, or `even_weights`."""
     if weights is None:
-        weights = first_weights(problem, poll)
+        weights = torch.zeros(problem.joint.n, dtype=torch.float64, device=problem.joint.device)
+        weights[problem.eligible] = even_weights(problem)
     value, gradient = concave(problem, weights, poll, wide=False)
     return Iterate(weights.double(), gradient, value)
 

@@ -1,6 +1,7 @@
 """What a step of `relaxed` is, for each way there is to solve a problem without masks.
 
-NewtonSteps       pair-wise similarity: Newton steps on the dual; logits keep y, mu and tau, ``(d + 2,)``
+NewtonSteps       pair-wise similarity, many rows by DiSF with fixed scale: Newton steps on the dual; logits keep y,
+                  mu and tau, ``(D + 2,)``
 FrankWolfeSteps   concave terms: Frank-Wolfe on inclusion weights, which logits keep, with how far a step reached,
                   ``(m + 1,)``
 DirectSteps       facility location: one step, the whole solution; its relaxation is a linear programme whose dual
@@ -22,7 +23,7 @@ from datamask.config import SelectionConfig
 from datamask.learning.inclusion_weights import adding_to, over_all
 from datamask.learning.limits import Limits
 from datamask.learning.loop import Estimator
-from datamask.learning.newton import TOLERANCE, DualPoint, PairwiseDual
+from datamask.learning.newton import TOLERANCE, DualPoint, QuadraticDual
 from datamask.learning.problem import Problem
 from datamask.learning.relaxation import (
     REACH,
@@ -31,7 +32,6 @@ from datamask.learning.relaxation import (
     begin,
     even_weights,
     further_starts,
-    of_sample,
     rounded,
 )
 from datamask.learning.state import State, StepRecord, check_finite, check_state
@@ -140,22 +140,27 @@ class NewtonSteps(RelaxedSteps):
     """Newton steps on the dual; a warm start goes on from the other run's y and needs fewer."""
 
     tolerance = TOLERANCE
+    _reached: tuple[int, DualPoint] | None = None
 
     @functools.cached_property
-    def _dual(self) -> PairwiseDual:
-        return PairwiseDual(self.problem)
+    def _dual(self) -> QuadraticDual:
+        return QuadraticDual(self.problem)
 
     def init(self) -> State:
         weights = torch.zeros(0, dtype=torch.float64, device=self.device)
         if not self._dual.modular:
             y = None if self.start is None else self.start.dual(self.problem)
+            if self.start is not None and (y is None or len(y) != self._dual.phi.length):
+                y = self._dual.sum_of(self.start.inclusion(self.problem))
             self.warm = y is not None
-            weights = _packed(self._dual.begin(y))
+            point = self._dual.begin(y)
+            weights = _packed(point)
+            self._reached = (0, point)
         return State(weights, 0)
 
     def check(self, state: State) -> None:
         modular = self._dual.modular
-        self.check_shape(state, 0 if modular else self._dual.x.shape[1] + 2, self.total_steps)
+        self.check_shape(state, 0 if modular else self._dual.phi.length + 2, self.total_steps)
         if not modular and not float(state.logits[-2]) > 0:
             raise ValueError(f"mu, the last but one of the logits, must be above 0, got {float(state.logits[-2])}")
 
@@ -166,8 +171,8 @@ class NewtonSteps(RelaxedSteps):
             return self.stepped(
                 state, state.logits, mask, joint.evaluate(mask, poll), True, dual.upper_bound(state.logits, poll)
             )
-        # from the packed numbers alone, so that a resumed run takes the very same steps
-        point = dual.advance(dual.at(*_unpacked(state.logits), poll), poll)
+        point = dual.advance(self._point(state, poll), poll)
+        self._reached = (state.step + 1, point)
         mask = self.problem.subset(point.weights)
         return self.stepped(
             state,
@@ -180,7 +185,7 @@ class NewtonSteps(RelaxedSteps):
 
     def best(self, state: State, poll: Poll) -> Tensor:
         if not self._dual.modular:
-            careful = self._dual.rounded(self._dual.at(*_unpacked(state.logits), poll).weights, poll)
+            careful = self._dual.rounded(self._point(state, poll).weights, poll)
             if self.problem.joint.evaluate(careful, poll).joint > state.best_joint:
                 return careful
         return super().best(state, poll)
@@ -189,19 +194,19 @@ class NewtonSteps(RelaxedSteps):
         dual, problem = self._dual, self.problem
         if dual.modular:
             return problem.subset(dual.b).double()
-        weights = dual.at(*_unpacked(state.logits), poll).weights
-        return over_all(problem, adding_to(weights, problem.size))
+        return over_all(problem, adding_to(self._point(state, poll).weights, problem.size))
+
+    def _point(self, state: State, poll: Poll) -> DualPoint:
+        """Where the search stands: what the step before left, or what a checkpoint stands for."""
+        if self._reached is not None and self._reached[0] == state.step:
+            return self._reached[1]
+        return self._dual.at(*_unpacked(state.logits), poll)
 
 
 class FrankWolfeSteps(RelaxedSteps):
     """Frank-Wolfe; a warm start enters the steps at the last third."""
 
     _reached: tuple[int, Iterate] | None = None
-
-    def __init__(self, problem: Problem, config: SelectionConfig, start: WarmStart | None, polish: Polish) -> None:
-        super().__init__(problem, config, start, polish)
-        if of_sample(problem):  # each step takes seconds, and swaps close what is left
-            self.tolerance = TOLERANCE
 
     def init(self) -> State:
         cold = State(_reaching(even_weights(self.problem), REACH), 0)
@@ -228,9 +233,7 @@ class FrankWolfeSteps(RelaxedSteps):
         if self._reached is not None and self._reached[0] == state.step:
             iterate = self._reached[1]
         else:
-            weights = None
-            if state.best is not None or not of_sample(self.problem):
-                weights = over_all(self.problem, state.logits[:-1])
+            weights = over_all(self.problem, state.logits[:-1])
             iterate = replace(begin(self.problem, weights, poll), steps=state.step, reach=float(state.logits[-1]))
             self._reached = (state.step, iterate)
         iterate_after, gap = advance(self.problem, iterate, poll)
@@ -255,8 +258,7 @@ class FrankWolfeSteps(RelaxedSteps):
         for _ in range(further_starts(*problem.features.shape)):
             drawn = torch.rand(len(weights), generator=generator).to(weights) < weights
             others.append(self.polish(problem, problem.subset(drawn.double() + weights / 2), poll, no_trace))
-        # where there are no others, as with many rows, nothing need be valued
-        return max([best, *others], key=lambda mask: problem.joint.evaluate(mask, poll).joint) if others else best
+        return max([best, *others], key=lambda mask: problem.joint.evaluate(mask, poll).joint)
 
     def inclusion(self, state: State, poll: Poll = no_poll) -> Tensor | None:
         """Under a budget the tokens of the weights fill it, as a selection's do: up to the longest row less."""

@@ -22,7 +22,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from datamask.learning.newton import PairwiseDual
+from datamask.learning.newton import QuadraticDual
 from datamask.learning.problem import Problem
 from datamask.learning.relaxation import Iterate, concave, mixed
 from datamask.measured import RowClasses
@@ -71,7 +71,7 @@ def settled_by_pairwise(problem: Problem, mask: Tensor, value: float, poll: Poll
     Raises:
         Stopped: from `poll`.
     """
-    dual = PairwiseDual(problem)
+    dual = QuadraticDual(problem)
     bound, gradient, y = _tangent(dual, mask, value, poll)
     eligible = problem.eligible
     g = gradient[eligible]
@@ -91,7 +91,7 @@ def settled_by_pairwise(problem: Problem, mask: Tensor, value: float, poll: Poll
     )
 
 
-def _tangent(dual: PairwiseDual, mask: Tensor, value: float, poll: Poll) -> tuple[float, Tensor, Tensor]:
+def _tangent(dual: QuadraticDual, mask: Tensor, value: float, poll: Poll) -> tuple[float, Tensor, Tensor]:
     """The lowest bound met on the way, the gradient that it comes from, float64 ``(n,)``, and the y of that tangent."""
     problem, eligible = dual.problem, dual.problem.eligible
     weights = mask.double()

@@ -21,10 +21,10 @@ from datamask.learning.batch_swaps import batch_swaps
 from datamask.learning.block_swaps import polish_by_blocks
 from datamask.learning.bounds import Certificate, Effort, dual_bound, facility_terms, frank_wolfe_bound, newton_bound
 from datamask.learning.facility_solver import medoid_swaps, medoids
-from datamask.learning.newton import PairwiseDual
+from datamask.learning.newton import QuadraticDual
 from datamask.learning.own_scale_swaps import polish_on_own_scale
 from datamask.learning.problem import Problem
-from datamask.learning.relaxation import relaxable
+from datamask.learning.relaxation import further_starts, relaxable
 from datamask.learning.relaxed_steps import DirectSteps, FrankWolfeSteps, NewtonSteps, RelaxedSteps
 from datamask.learning.settled import Settled, settled_by_pairwise
 from datamask.learning.trace import Trace
@@ -63,7 +63,7 @@ class Solver:
     bound: Bound | None = None
     relaxed: Callable[..., RelaxedSteps] | None = None
     direct: Callable[[Problem, Poll, Trace], Tensor] | None = None
-    dual: Callable[..., PairwiseDual] | None = None
+    dual: Callable[..., QuadraticDual] | None = None
     settled: Callable[[Problem, Tensor, float, Poll], Settled] | None = None
     outdoes_masks: bool = False
 
@@ -78,6 +78,16 @@ def _pairwise(problem: Problem) -> bool:
     return (not problem.joint.counting or alone(problem, Pairwise)) and not problem.limits.limited and problem.size > 1
 
 
+def _second_moments(problem: Problem) -> bool:
+    """DiSF with fixed scale, or its sum with pair-wise similarity, of so many rows that few of their weights are
+    fractional at the end, some d^2 / 2, and that swaps need not begin from several selections."""
+    terms = {type(term.function): term for term in problem.joint.counting}
+    if problem.limits.limited or DiSFFixed not in terms or not terms.keys() <= {Pairwise, DiSFFixed}:
+        return False
+    dim = terms[DiSFFixed].function_of(DiSFFixed).d
+    return problem.size >= dim**2 and further_starts(len(problem.eligible), dim) == 0
+
+
 def _sum_with_facility(problem: Problem) -> bool:
     """One facility term in a sum of concave ones."""
     by_prices = [term.name for term in facility_terms(problem)]
@@ -90,9 +100,19 @@ SOLVERS: tuple[Solver, ...] = (
         _pairwise,
         bound=newton_bound,
         relaxed=NewtonSteps,
-        dual=PairwiseDual,
+        dual=QuadraticDual,
         settled=settled_by_pairwise,
     ),
+    Solver(
+        "Newton's steps on second moments",
+        lambda problem: alone(problem, DiSFFixed) and _second_moments(problem),
+        polish=polish_by_blocks,
+        bound=newton_bound,
+        relaxed=NewtonSteps,
+        dual=QuadraticDual,
+        outdoes_masks=True,
+    ),
+    Solver("Newton's steps on a sum", _second_moments, bound=newton_bound, relaxed=NewtonSteps, dual=QuadraticDual),
     Solver(
         "greedy and swaps",
         lambda problem: alone(problem, Facility),

@@ -32,7 +32,7 @@ class WarmStart:
         score: float64 ``(n,)``, its frozen-size marginals: in which order rows come in or leave.
         weights: float64 ``(n,)``, inclusion weights of a relaxation, 0 where a row could not be taken; None: none.
         logits: float32 ``(n,)``, NaN where a row could not be taken; None: none.
-        y: float64 ``(d,)``, the dual solution of pair-wise similarity; None: none.
+        y: float64, the dual solution (`datamask.learning.newton`); None: none.
     """
 
     mask: Tensor

@@ -104,8 +104,11 @@ def stored_end(run: Run, n: int, dim: int) -> dict[str, np.ndarray]:
         if state is not None and len(state) == int(could.sum()):
             logits[could] = state
         end["logits"] = logits
-    elif state is not None and len(state) == dim + 2:
-        end["y"] = state[:-2]  # beside the smoothing and the threshold (`datamask.learning.relaxed`)
+    elif (
+        state is not None
+        and len(state) == {"pairwise": dim, "disf_fixed": dim**2}.get(run.config.selection.objective, 0) + 2
+    ):
+        end["y"] = state[:-2]  # beside the smoothing and the threshold (`datamask.learning.relaxed_steps`)
     elif state is not None and len(state) == int(could.sum()) + 1:
         end["weights"] = np.zeros(n)
         end["weights"][could] = state[:-1]  # beside how far steps reached

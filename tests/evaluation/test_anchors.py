@@ -17,8 +17,9 @@ from datamask.evaluation import anchors
 from datamask.evaluation.anchors import diversity_anchor, diversity_best, stored_ends
 from datamask.evaluation.pool import Pool
 from datamask.learning import block_swaps, relaxation
-from datamask.learning.newton import PairwiseDual
+from datamask.learning.newton import QuadraticDual
 from datamask.learning.problem import Problem
+from datamask.learning.solvers import solver_of
 from datamask.objectives.disf_fixed import DiSFFixed
 from datamask.objectives.joint import Joint, Term
 from datamask.objectives.quality import Quality
@@ -220,7 +221,25 @@ def test_the_dual_finds_no_lower_end_than_weights_and_swaps(kind, n, d, size, ce
     best = function.value(end.mask)
     assert int(end.mask.sum()) == size and best >= before - 1e-6 * abs(before - random)
     assert end.bound >= max(best, before) - 1e-12 and list(end.proof) == ["y"]
-    assert end.bound == PairwiseDual(problem).upper_bound(end.proof["y"])
+    assert end.bound == QuadraticDual(problem).upper_bound(end.proof["y"])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("d", [4, 16])
+def test_nor_does_that_of_second_moments(kind, d, tmp_path, monkeypatch):
+    """Within the gap that counts as none; of some corpora weighted rows have no second moments left."""
+    monkeypatch.setattr(relaxation, "MOST_STARTS", 0)  # as where rows are many
+    pool = pool_of_rows(rows_of(kind, np.random.default_rng(d), 1_500, d), tmp_path)
+    function = pool.function("disf_fixed", 300)
+    problem = anchors._alone(pool, function, 300, None)
+    assert solver_of(problem).dual is QuadraticDual
+    random = anchors._random_end(problem, no_poll)
+    before = function.value(anchors._by_weights(problem, function, random, no_poll, lambda share: None).mask)
+    end = anchors._best_end(problem, function, random, no_poll, lambda share: None)
+    best = function.value(end.mask)
+    assert int(end.mask.sum()) == 300 and best >= before - 1e-4 * abs(before - random)
+    assert end.bound >= max(best, before) - 1e-12 and list(end.proof) == ["y"]
+    assert diversity_anchor(pool, "disf_fixed", 300) == diversity_anchor(pool, "disf_fixed", 300)
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -247,7 +266,7 @@ def test_of_few_rows_the_end_is_below_no_subset_that_it_is_proved_for(kind, seed
 
 def test_where_members_add_up_to_nothing_there_is_nothing_to_search(tmp_path, monkeypatch):
     """Clusters in all directions: some S rows have the least mean cosine that S rows can have."""
-    monkeypatch.setattr(PairwiseDual, "advance", lambda *args: pytest.fail("the dual has no slope to follow"))
+    monkeypatch.setattr(QuadraticDual, "advance", lambda *args: pytest.fail("the dual has no slope to follow"))
     pool = pool_of_rows(rows_of("clusters", np.random.default_rng(1), 4_000, 4), tmp_path)
     anchor = diversity_anchor(pool, "pairwise", 800)
     assert anchor.best_kind == "proved" and anchor.best == pytest.approx(1 / 799, abs=1e-6)

@@ -18,7 +18,7 @@ from datamask.evaluation.meaning import Meaning
 from datamask.evaluation.measures.ngrams import Bigrams
 from datamask.evaluation.measures.words import read_words
 from datamask.evaluation.pool import Pool
-from datamask.learning.newton import PairwiseDual
+from datamask.learning.newton import QuadraticDual
 from datamask.learning.problem import Problem
 from tests.making.pools import corpus_of, made_corpus
 
@@ -94,7 +94,7 @@ def test_the_quick_pairwise_selection_is_nearly_the_best(corpus, tmp_path):
         problem = Problem(joint, 240, torch.arange(len(corpus)), pool.ties(0))
         mask = torch.zeros(len(corpus), dtype=torch.bool)
         mask[torch.from_numpy(rows)] = True
-        bound = PairwiseDual(problem).bound()
+        bound = QuadraticDual(problem).bound()
         assert len(rows) == 240 and bound - joint.evaluate(mask).joint < 0.02
 
 

@@ -14,7 +14,6 @@ from datamask import catalogue, learning, objectives
 from datamask.config import SelectionConfig
 from datamask.corpus.neighbors import build_neighbors
 from datamask.errors import OptionError
-from datamask.learning import relaxation
 from datamask.learning.certificates import certify, provable
 from datamask.learning.facility_dual import LAST_STEPS, STEPS_AT_ONCE, descend, product_error, proved
 from datamask.learning.polish import polish
@@ -146,27 +145,6 @@ def test_relaxation_closes_on_larger_pools(rng):
     value = problem.joint.evaluate(problem.subset(here.gradient)).joint
     bound = upper_bound(problem, here.weights)
     assert -1e-9 <= bound - value < 1e-4
-
-
-@pytest.mark.parametrize("objective", ["disf_fixed", "pairwise+disf_fixed"])
-def test_steps_over_many_rows_begin_where_a_sample_ends(objective, rng, monkeypatch):
-    problem, _ = make(rng, objective, 6000, 1800, 0.3, eligible=rng.permutation(6000)[:5500])
-    even = begin(problem)
-    monkeypatch.setattr(relaxation, "MANY_ROWS", 5000)
-    monkeypatch.setattr(relaxation, "PILOT_SHARE", 0.3)
-    assert relaxation.of_sample(problem)
-    first = begin(problem)
-    assert problem.allowed(first.weights > 0.5) and set(first.weights.unique().tolist()) == {0.0, 1.0}
-    far = even
-    for _ in range(3):
-        far, _ = advance(problem, far)
-    assert far.value < first.value <= upper_bound(problem, first.weights)
-    config = SelectionConfig.from_options(estimator="relaxed", objective="pairwise", lamb=0.3, n_epochs=3)
-    learner, again = (learning.load("relaxed")(problem, config) for _ in range(2))
-    state, _ = learner.step(learner.init())
-    # what is resumed goes on from the weights alone
-    assert torch.equal(learner.step(state)[0].best, again.step(state)[0].best)
-    assert not relaxation.of_sample(make(rng, objective, 6000, 1800, 1.0)[0]), "nothing to learn from a sample"
 
 
 @pytest.mark.parametrize("objective", ["pairwise", "disf_fixed", "vendi", "facility", "pairwise+disf_fixed"])

@@ -12,7 +12,7 @@ from datamask.errors import InputError, Stopped
 from datamask.learning import cost_benefit, masks, medoids
 from datamask.learning.eager_swaps import EagerSwaps
 from datamask.learning.lists import Lists
-from datamask.learning.newton import PairwiseDual
+from datamask.learning.newton import QuadraticDual
 from datamask.learning.polish import polish
 from datamask.learning.problem import Problem
 from datamask.objectives.facility import exact_lists
@@ -218,12 +218,12 @@ def test_the_cut_takes_numbers_first():
 def test_newton_on_rows_that_are_all_alike_and_its_swaps_hear_a_stop():
     features = torch.nn.functional.normalize(torch.ones(N, 4), dim=1)
     joint = Joint(Quality(torch.zeros(N)), (Term("pairwise", 1.0, Pairwise(features)),), 0.0)
-    dual = PairwiseDual(Problem(joint, SIZE, torch.arange(N), torch.arange(N)))
+    dual = QuadraticDual(Problem(joint, SIZE, torch.arange(N), torch.arange(N)))
     solution = dual.solve()
     assert int(solution.mask.sum()) == SIZE and solution.upper_bound == pytest.approx(-1.0, abs=1e-6)
 
     problem = problem_of("pairwise", np.linspace(0, 1, N))
-    dual, asked = PairwiseDual(problem), []
+    dual, asked = QuadraticDual(problem), []
 
     def stop_at_last():
         asked.append(1)

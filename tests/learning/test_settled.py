@@ -11,7 +11,7 @@ import torch
 from datamask import select
 from datamask.config import CorpusConfig
 from datamask.corpus import open_corpus
-from datamask.learning.newton import PairwiseDual
+from datamask.learning.newton import QuadraticDual
 from datamask.learning.settled import settled_by_pairwise
 from tests.learning.test_newton import make
 
@@ -44,7 +44,7 @@ def test_of_few_rows_nothing_is_settled_that_some_subset_as_good_contradicts(see
 @pytest.mark.parametrize("lamb", [0.1, 0.5, 0.9])
 def test_of_many_rows_most_are_settled_and_the_bound_is_tighter_than_newtons(lamb):
     problem, _ = make(np.random.default_rng(3), 3000, 8, 600, lamb)
-    solution = PairwiseDual(problem).solve()
+    solution = QuadraticDual(problem).solve()
     value = problem.joint.evaluate(solution.mask).joint
     settled = settled_by_pairwise(problem, solution.mask, value)
     assert value <= settled.upper_bound <= solution.upper_bound + 1e-12
@@ -67,7 +67,7 @@ def test_of_copies_none_is_settled_beside_the_other():
     problem, _ = make(rng, 12, 4, 5, 0.0)
     function = problem.joint.terms[0].function
     function.features[6:] = function.features[:6]
-    mask = PairwiseDual(problem).solve().mask
+    mask = QuadraticDual(problem).solve().mask
     settled = settled_by_pairwise(problem, mask, problem.joint.evaluate(mask).joint)
     lonely = mask.numpy()[:6] != mask.numpy()[6:]  # of two copies one is selected: the other would do as well
     assert lonely.any()

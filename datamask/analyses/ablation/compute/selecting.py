@@ -18,7 +18,7 @@ from datamask.config import SelectionConfig
 from datamask.evaluation.pool import Pool
 from datamask.evaluation.problems import PosedProblem, pose
 from datamask.learning.loop import learn
-from datamask.learning.newton import PairwiseDual
+from datamask.learning.newton import QuadraticDual
 from datamask.learning.problem import Problem
 from datamask.learning.solvers import solver_of
 from datamask.learning.trace import no_trace
@@ -92,7 +92,7 @@ def select_quickly(problem: Problem, config: SelectionConfig, poll: Poll) -> Ten
     return learn(learning.load(config.estimator)(problem, config), poll=poll).mask
 
 
-def nearly_best(problem: Problem, dual: PairwiseDual, poll: Poll = no_poll) -> Tensor:
+def nearly_best(problem: Problem, dual: QuadraticDual, poll: Poll = no_poll) -> Tensor:
     """The selection within `CLOSE` of the best, bool ``(n,)``, cut off the relaxation's weights."""
     if dual.modular:
         return problem.subset(dual.b)
