@@ -270,32 +270,36 @@ def _by_dual(
     """The subset behind the solution of the dual, and whether it may be short of the best by more than `FOUND_GAP`.
 
     Steps of Frank-Wolfe lead to where Newton's are quick, or to weighted rows that add up to nothing. In that case the
-    solution is y = 0, where the dual has no slope to follow.
+    solution is y = 0, where the dual has no slope to follow. Of many rows a sample is the quicker start.
     """
     dual = search(problem)
     best = most = moments_of(function).most(problem.size)
     scaled = _rescaled(problem, random, best)
-    point = begin(scaled, poll=poll)
-    for _ in range(RELAXED_STEPS):
-        after, gap = advance(scaled, point, poll)
-        if 1.0 - point.value <= NOTHING or point.value + gap < 1.0 - NOTHING:
-            break
-        point = after
-    if 1.0 - point.value <= NOTHING:
+    start = None
+    if not dual.many or Anchor(random, most, FOUND).constant:
+        point = begin(scaled, poll=poll)
+        for _ in range(RELAXED_STEPS):
+            after, gap = advance(scaled, point, poll)
+            if 1.0 - point.value <= NOTHING or point.value + gap < 1.0 - NOTHING:
+                break
+            point = after
+        start = dual.sum_of(point.weights, poll)
+    if start is not None and 1.0 - point.value <= NOTHING:
         y = torch.zeros(dual.phi.length, dtype=torch.float64, device=problem.joint.device)
         mask = search(scaled).rounded(point.weights[problem.eligible], poll)
         best = function.value(mask, poll)
     else:
-        start = None if dual.many else dual.sum_of(point.weights, poll)
         for _ in range(2):  # on a scale where 1 is the most there can be, then on the one that this finds
             scaled = _rescaled(problem, random, best)
-            solution = search(scaled).solve(start, dual.phi.closes, poll)
+            solution = search(scaled).solve(start, dual.phi.closes, poll, prove=False)
             start = y = solution.y
             mask = solution.mask
             best = function.value(mask, poll)
             if Anchor(random, best, FOUND).constant or best - random > SAME_SCALE * (most - random):
                 break
     bound = dual.upper_bound(y, poll, rounding=0.0)
+    if bound > most:
+        y, bound = torch.zeros_like(y), most
     found_gap = FOUND_GAP * dual.phi.closes
     if short := bound - best > found_gap * (best - random):
         mask = polish(scaled, mask, poll)

@@ -94,8 +94,8 @@ class DualPoint:
 
 @dataclass(frozen=True)
 class DualSolution:
-    """A selection, bool ``(n,)``, the bound that belongs to it (float64), the y to start a neighbour from, the steps
-    taken."""
+    """A selection, bool ``(n,)``, the bound that belongs to it (float64; infinite where none was asked for), the y to
+    start a neighbour from, the steps taken."""
 
     mask: Tensor
     upper_bound: float
@@ -128,12 +128,15 @@ class QuadraticDual:
         if len(each) > 1:
             self.phi = SeveralMoments(each, [math.sqrt(price / self.kappa) for price in prices])
 
-    def solve(self, start: Tensor | None = None, tolerance: float = TOLERANCE, poll: Poll = no_poll) -> DualSolution:
+    def solve(
+        self, start: Tensor | None = None, tolerance: float = TOLERANCE, poll: Poll = no_poll, prove: bool = True
+    ) -> DualSolution:
         """Newton steps until the gap is closed, then a rounding.
 
         Args:
             start: y of a nearby problem on the same rows (another lambda), or None.
             tolerance: of the relaxation's gap, on the scale of the objective.
+            prove: whether the bound is wanted.
 
         Raises:
             Stopped: from `poll`.
@@ -142,7 +145,8 @@ class QuadraticDual:
             y = torch.zeros(0, dtype=torch.float64) if start is None else start
             return DualSolution(self.problem.subset(self.b), self.upper_bound(y, poll), y, 0)
         best, lowest, steps = self._search(start, tolerance, poll)
-        return DualSolution(self.rounded(best.weights, poll), self.upper_bound(lowest.y, poll), best.y, steps)
+        bound = self.upper_bound(lowest.y, poll) if prove else math.inf
+        return DualSolution(self.rounded(best.weights, poll), bound, best.y, steps)
 
     def bound(
         self,

@@ -17,6 +17,7 @@ from datamask.evaluation import anchors
 from datamask.evaluation.anchors import diversity_anchor, diversity_best, stored_ends
 from datamask.evaluation.pool import Pool
 from datamask.learning import block_swaps, relaxation
+from datamask.learning.moments import moments_of
 from datamask.learning.newton import QuadraticDual
 from datamask.learning.problem import Problem
 from datamask.learning.solvers import solver_of
@@ -226,12 +227,16 @@ def test_the_dual_finds_no_lower_end_than_weights_and_swaps(kind, n, d, size, ce
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("d", [4, 16])
-def test_nor_does_that_of_second_moments(kind, d, tmp_path, monkeypatch):
-    """Within the gap that counts as none; of some corpora weighted rows have no second moments left."""
-    monkeypatch.setattr(relaxation, "MOST_STARTS", 0)  # as where rows are many
+@pytest.mark.parametrize(("name", "many"), [("pairwise", True), ("disf_fixed", False), ("disf_fixed", True)])
+def test_nor_does_that_of_many_rows(name, many, kind, d, tmp_path, monkeypatch):
+    """Within the gap that counts as none; of some corpora weighted rows add up to nothing."""
+    monkeypatch.setattr(relaxation, "MOST_STARTS", 0)
     pool = pool_of_rows(rows_of(kind, np.random.default_rng(d), 1_500, d), tmp_path)
-    function = pool.function("disf_fixed", 300)
+    function = pool.function(name, 300)
     problem = anchors._alone(pool, function, 300, None)
+    if many:
+        monkeypatch.setattr(type(moments_of(function)), "many_rows", 1_000)
+        monkeypatch.setattr(type(moments_of(function)), "pilot_rows", 700)
     assert solver_of(problem).dual is QuadraticDual
     random = anchors._random_end(problem, no_poll)
     before = function.value(anchors._by_weights(problem, function, random, no_poll, lambda share: None).mask)
@@ -239,7 +244,7 @@ def test_nor_does_that_of_second_moments(kind, d, tmp_path, monkeypatch):
     best = function.value(end.mask)
     assert int(end.mask.sum()) == 300 and best >= before - 1e-4 * abs(before - random)
     assert end.bound >= max(best, before) - 1e-12 and list(end.proof) == ["y"]
-    assert diversity_anchor(pool, "disf_fixed", 300) == diversity_anchor(pool, "disf_fixed", 300)
+    assert diversity_anchor(pool, name, 300) == diversity_anchor(pool, name, 300)
 
 
 @pytest.mark.parametrize("seed", range(12))
