@@ -74,7 +74,7 @@ def _table(workspace: Workspace, view: Linked, names: list[str], selected: np.nd
         height=tables.height(len(table), GROUPS_AT_ONCE),
         key=key,
         disabled=[name for name in table.columns if name != WANTED],
-        column_order=["group", "corpus", "now", WANTED, "tokens"],
+        column_order=["group", "now", WANTED, "tokens", "corpus"],
         column_config={
             "group": st.column_config.TextColumn(column),
             "corpus": number("share of corpus", format="%.1f %%"),

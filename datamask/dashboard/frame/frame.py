@@ -81,14 +81,16 @@ padding: 4px 12px; overflow-y: auto; background: light-dark(#FFFFFF, #12171C); b
 .st-key-compare {min-width: 100%}
 }
 .st-key-unseen_title {position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%)}
+button[kind="tertiary"][aria-expanded="true"] {color: inherit}
 </style>"""
 """What the theme has no option for: room for the pictures; nothing that is redrawn every second may turn pale
 meanwhile; the keyboard's place in the menu must not look like the page one is on; a line under the menu, whose height
 stays when work starts: one line stands beside the corpus, more of it opens below under the pointer, and on a phone
 it lies at the window's lower edge. In a narrow window the links have no icons, the mark no name and the work no time
 left, and on a phone the corpus has one line, above the links, so that a wider font or a longer name wraps nothing; a
-result comes first, and the form for the next one below it; the menu of compared runs has a line of its own; and a
-heading that only screen readers meet. Pages work without it."""
+result comes first, and the form for the next one below it; the menu of compared runs has a line of its own; a
+heading that only screen readers meet; and an open popover's name, which is darker than the dark page else. Pages work
+without it."""
 
 WORDS = (
     ("Quality score", "the number in your quality column; higher is better"),
