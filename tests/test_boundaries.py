@@ -103,6 +103,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "evaluation": BOTTOM | WORK | LEARN | READERS | {"corpus"},
     "api": BOTTOM | WORK | LEARN | {"corpus", "evaluation"},
     "recipes": BOTTOM | WORK | READERS | {"corpus"},
+    "blocks": BOTTOM | WORK | LEARN | READERS | {"corpus", "evaluation"},
     "runs": BOTTOM | WORK | READERS,
     "runs.mapping": BOTTOM | WORK | READERS | {"corpus", "runs"},
     "runs.recipe": BOTTOM | WORK | READERS | {"corpus", "recipes", "runs", "runs.mapping"},
@@ -150,6 +151,7 @@ LAZY: dict[str, set[str]] = {
     "runs.recipe": {"evaluation"},
     "runs.run_queue": {"objectives", "runs.execute"},
     "cli": {
+        "blocks",
         "corpus",
         "dashboard.shell",
         "evaluation",
@@ -208,7 +210,17 @@ THINGS = {
 STREAMLIT = {"dashboard.shell", "dashboard.frame", *THINGS.values(), "page_bodies", "app"}
 """Rooms that may import streamlit: whole folders by their name, and the panels of every thing by theirs."""
 
-TORCH = {"objectives", "learning", "testing", "evaluation", "analyses.compute", "runs.execute", "runs.sweep", "api"}
+TORCH = {
+    "objectives",
+    "learning",
+    "testing",
+    "evaluation",
+    "blocks",
+    "analyses.compute",
+    "runs.execute",
+    "runs.sweep",
+    "api",
+}
 """Rooms that load torch when they are imported; `corpus`, `cli` and `analyses` may inside functions."""
 
 FORBIDDEN: dict[str, set[str]] = {

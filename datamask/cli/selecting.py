@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from datamask import catalogue
-from datamask.cli import beyond_memory
+from datamask.cli import beyond_memory, blocks
+from datamask.cli.arguments import given_values
 from datamask.cli.common import (
     DONE,
     FAULT,
@@ -28,6 +29,7 @@ from datamask.cli.streams import print_text
 from datamask.config import RunConfig
 from datamask.errors import InputError, OptionError, RunStateError
 from datamask.evaluation.result import NO_RESULT
+from datamask.options import BLOCK_OPTIONS
 from datamask.repeat_counts import AS_SELECTED, refusal
 from datamask.runs.attempt import attempt, fault_sentence
 from datamask.runs.callbacks import Callbacks
@@ -40,7 +42,9 @@ from datamask.work.pace import PhasePace
 
 
 def select(options: argparse.Namespace) -> int:
-    """`select`: a new run, from shards to the run folder and to OUT.parquet if it is given."""
+    """`select`: a new run, from shards to the run folder and to OUT.parquet if it is given; or a step of its blocks."""
+    if given_values(options, BLOCK_OPTIONS):
+        return blocks.select(options)
     config = run_config(options)
     output = None if options.output is None else check_output(options.output, config.corpus.inputs)
     check_apart("runs_dir", options.runs_dir, config.corpus.inputs)

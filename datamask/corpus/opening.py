@@ -78,48 +78,99 @@ def read_corpus(
     Raises:
         InputError, RemoteError, NoRoomError: as there. Stopped: from `work.poll`.
     """
-    sources = open_sources(config, work.part(0.0, LOOK_SHARE), main=main)
+    shards = look_into(config, work.part(0.0, LOOK_SHARE), main=main, beside=beside)
+    sources, columns, dim = shards.sources, shards.columns, shards.dim
+    limit = row_limit
+    if limit is None:
+        limit = _fitting_rows(sources["input"], columns, dim) if into is None else sources["input"].rows
+    looked, planned, _ = _shares(sources, dim, limit if config.rows is None else config.rows)
+    plan = shards.plan(work.part(looked, planned), limit)
+    return shards.read(plan, work.part(planned, 1.0), into, rows_given=config.rows is not None or into is not None)
+
+
+@dataclass(frozen=True)
+class Shards:
+    """The shards of a corpus after a look at them: which rows there are, and how rows are read.
+
+    Attributes:
+        config: files, columns and rows. sources: the shards by their option. columns: the roles. dim: d.
+    """
+
+    config: CorpusConfig
+    sources: dict[str, Source]
+    columns: Columns
+    dim: int
+
+    def plan(self, work: Work = UNWATCHED, limit: int | None = None) -> RowPlan:
+        """Decide which rows make the corpus, as `plan_rows`. limit: None: all rows, where the settings name no number.
+
+        Raises:
+            InputError, Stopped: as there. NoRoomError: the memory for it is not free.
+        """
+        config, limit = self.config, self.sources["input"].rows if limit is None else limit
+        needed = _planning_bytes(self.sources, config.rows or limit)
+        with ledger().reserve(needed, opening_name(config), poll=work.poll):
+            return plan_rows(
+                self.sources,
+                self.columns,
+                config.rows,
+                limit,
+                config.seed,
+                drop_invalid=config.drop_invalid,
+                work=work,
+            )
+
+    def read(
+        self, plan: RowPlan, work: Work = UNWATCHED, into: Path | None = None, *, rows_given: bool = True
+    ) -> Corpus:
+        """Read the rows of a plan, check them, and scale the features to unit length.
+
+        Args:
+            into: as of `read_corpus`. rows_given: they may fill the memory; else a quarter.
+
+        Raises:
+            InputError, RemoteError, NoRoomError, Stopped: as `read_corpus`.
+        """
+        config, sources, columns, dim, place = self.config, self.sources, self.columns, self.dim, Place(into)
+        needs = _needs(sources, columns, plan, dim, place, rows_given)
+        _, planned, read = _shares(sources, dim, needs.rows)
+        share = (read - planned) / (1 - planned)
+        for tries_left in reversed(range(TRIES)):
+            name = opening_name(config)
+            with ledger().reserve(needs.all, name, way_out=SAMPLE, poll=work.poll) as reservation:
+                rows = Rows.empty(needs.rows, dim, columns, place)
+                rows.room = Room(reservation, needs.beside, needs.most, needs.threads)
+                try:
+                    _read(sources, columns, dim, plan, rows, work.part(0.0, share))
+                    finished = finish(config, sources["input"], columns, plan, rows, work.part(share, 1.0))
+                    corpus = replace(finished, place=place)
+                except NoRoomError:
+                    needs = needs.after(rows)
+                    if not tries_left or needs.all > ledger().total():
+                        raise
+                else:
+                    reservation.pass_to(corpus, corpus.nbytes)
+                    return corpus
+                finally:
+                    rows.clear()  # before the reservation ends, also where an error keeps these frames
+        raise AssertionError("the last try returns or raises")
+
+
+def look_into(
+    config: CorpusConfig,
+    work: Work = UNWATCHED,
+    *,
+    main: Source | None = None,
+    beside: Collection[str] | None = None,
+) -> Shards:
+    """Look at the shards of a corpus, and settle its columns. Arguments and errors: as of `read_corpus`."""
+    sources = open_sources(config, work, main=main)
     columns = resolve_columns(config, sources)
     if beside is not None:
         within = [] if config.quality_within is None else [config.quality_within]
         columns = replace(columns, beside=frozenset([*beside, *within]))
     dim = feature_dim(sources[columns.feature_from], columns.feature, work.poll, columns.bits)
-    columns = replace(columns, notes=(used_line(sources, columns, dim), *columns.notes))
-    main = sources["input"]
-    limit, place = row_limit, Place(into)
-    if limit is None:
-        limit = _fitting_rows(main, columns, dim) if into is None else main.rows
-    looked, planned, read = _shares(sources, dim, limit if config.rows is None else config.rows)
-    name = opening_name(config)
-    with ledger().reserve(_planning_bytes(sources, config.rows or limit), name, poll=work.poll):
-        plan = plan_rows(
-            sources,
-            columns,
-            config.rows,
-            limit,
-            config.seed,
-            drop_invalid=config.drop_invalid,
-            work=work.part(looked, planned),
-        )
-    needs = _needs(sources, columns, plan, dim, place, config.rows is not None or into is not None)
-    for tries_left in reversed(range(TRIES)):
-        with ledger().reserve(needs.all, name, way_out=SAMPLE, poll=work.poll) as reservation:
-            rows = Rows.empty(needs.rows, dim, columns, place)
-            rows.room = Room(reservation, needs.beside, needs.most, needs.threads)
-            try:
-                _read(sources, columns, dim, plan, rows, work.part(planned, read))
-                finished = finish(config, main, columns, plan, rows, work.part(read, 1.0))
-                corpus = replace(finished, place=place)
-            except NoRoomError:
-                needs = needs.after(rows)
-                if not tries_left or needs.all > ledger().total():
-                    raise
-            else:
-                reservation.pass_to(corpus, corpus.nbytes)
-                return corpus
-            finally:
-                rows.clear()  # before the reservation ends, also where an error keeps these frames
-    raise AssertionError("the last try returns or raises")
+    return Shards(config, sources, replace(columns, notes=(used_line(sources, columns, dim), *columns.notes)), dim)
 
 
 def opening_name(config: CorpusConfig) -> str:

@@ -49,7 +49,7 @@ def cost_benefit_greedy(
     *,
     best: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Take the candidate with the highest gain per token that fits, until none fits: bool ``(n,)``, the members.
+    """Take the candidate with the highest gain per token that fits, until none fits: the picks in their order, int64.
 
     It fits beside what other groups lack of their least, and within the most of its own.
 
@@ -62,9 +62,9 @@ def cost_benefit_greedy(
     """
     lengths, group, low = np.maximum(shares.lengths, SHORTEST), shares.group, shares.low
     best = np.zeros(len(bonus)) if best is None else best
-    member = np.zeros(len(bonus), dtype=np.bool_)
+    member, taken, done = np.zeros(len(bonus), dtype=np.bool_), np.empty(len(bonus), np.int64), len(picks)
+    member[picks], taken[:done] = True, picks
     for i in picks:
-        member[i] = True
         cover(offsets, rows, near, best, i)
     bounds = np.full(len(bonus), np.inf)
     bounds[member | (bonus == -np.inf)] = -np.inf
@@ -72,11 +72,11 @@ def cost_benefit_greedy(
     room, slack, looking = shares.most - float(held.sum()), SLACK * shares.most, True
     while looking:
         poll()
-        room, looking = _pick_by_rate(
+        room, looking, done = _pick_by_rate(
             *(offsets, rows, near, bonus, lengths, room, slack, group, low, shares.high, held),
-            *(order, best, bounds, member, PAIRS_AT_ONCE),
+            *(order, best, bounds, taken, done, PAIRS_AT_ONCE),
         )
-    return member
+    return taken[:done]
 
 
 @compiled
@@ -95,16 +95,17 @@ def _pick_by_rate(
     order: np.ndarray,
     best: np.ndarray,
     bounds: np.ndarray,
-    member: np.ndarray,
+    taken: np.ndarray,
+    done: int,
     budget: int,
-) -> tuple[float, bool]:
+) -> tuple[float, bool, int]:
     """Pick until the budget of looks is spent or nothing fits; a bound is a gain per token of some earlier time."""
     heap = candidates(bounds, order)
     lacking = np.maximum(low - held, 0.0).sum()
     looked = 0
     while looked < budget:
         if len(heap) == 0:
-            return room, False
+            return room, False, done
         _, _, i = heapq.heappop(heap)
         g = group[i]
         own = max(low[g] - held[g], 0.0)
@@ -120,10 +121,11 @@ def _pick_by_rate(
             bounds[i] = rate
             heapq.heappush(heap, (-rate, order[i], i))
             continue
-        member[i] = True
+        taken[done] = i
+        done += 1
         bounds[i] = -np.inf
         room -= lengths[i]
         held[g] += lengths[i]
         lacking += max(low[g] - held[g], 0.0) - own
         cover(offsets, rows, near, best, i)
-    return room, True
+    return room, True, done

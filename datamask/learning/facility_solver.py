@@ -18,7 +18,7 @@ from datamask.learning.batch_swaps import LEAST_GAIN, ROUNDS
 from datamask.learning.cost_benefit import Shares, cost_benefit_greedy
 from datamask.learning.eager_swaps import EagerSwaps, SwapLimits
 from datamask.learning.lists import Lists
-from datamask.learning.medoids import greedy
+from datamask.learning.medoids import Rules, greedy, pick_gains
 from datamask.learning.problem import Problem
 from datamask.learning.trace import PointSchedule, Trace, TracePoint, marks, no_trace
 from datamask.objectives.facility import Facility
@@ -61,7 +61,7 @@ def medoids(problem: Problem, poll: Poll = no_poll, trace: Trace = no_trace) -> 
     # greedy goes on from what must be in anyway
     fixed = problem.pinned.cpu().numpy()
     if by_tokens:
-        member = known.spending(_shares(problem), fixed, poll)
+        member = _mask(problem, known.spending(_shares(problem), fixed, poll))
         trace(TracePoint({"picks": int(member.sum())}, torch.from_numpy(member.copy()).to(problem.joint.device)))
     else:
         order = known.picks(problem.size, fixed, poll)
@@ -69,9 +69,35 @@ def medoids(problem: Problem, poll: Poll = no_poll, trace: Trace = no_trace) -> 
         _trace_picks(picks, problem.pinned, trace)
         # under rules: the best allowed cut of the greedy order, for the swaps to mend
         member = _best_allowed(problem, picks).cpu().numpy()
+    return _improved(problem, known, member, poll, trace)
+
+
+def improved(problem: Problem, mask: Tensor, poll: Poll = no_poll) -> Tensor:
+    """What `medoids` does after greedy, from any allowed selection: swaps and annealing, bool ``(n,)``."""
+    return _improved(problem, _Known(problem), mask.cpu().numpy().copy(), poll, no_trace)
+
+
+def _improved(problem: Problem, known: _Known, member: np.ndarray, poll: Poll, trace: Trace) -> Tensor:
     swapped = _swapped(problem, known, member, poll, trace)
     swapped = _annealed(problem, known, swapped, poll, trace)
-    return _refilled(problem, known, swapped, poll, trace) if by_tokens else swapped
+    return _refilled(problem, known, swapped, poll, trace) if problem.limits.by_tokens else swapped
+
+
+def picks_in_order(problem: Problem, poll: Poll = no_poll) -> tuple[np.ndarray, np.ndarray]:
+    """The picks of greedy within the quotas or the budget, int64, and what each covers more than those before it.
+
+    Under quotas a group gets its least. The gains, float64, are sums of similarities.
+    """
+    known, limits = _Known(problem), problem.limits
+    lists, begun = known.lists, problem.pinned.cpu().numpy()
+    if limits.by_tokens:
+        picks = known.spending(_shares(problem), begun, poll)
+    else:
+        group = lists.by_position(problem.group.cpu().numpy())
+        rules = group, limits.groups.low.astype(np.int64), limits.groups.high.astype(np.int64)
+        picks = known.picks(problem.size, begun, poll, rules)
+    positions = picks if lists.order is None else np.argsort(lists.order)[picks]
+    return picks, pick_gains(*lists.reverse, lists.uncovered(), positions) * lists.step
 
 
 class _Known:
@@ -92,24 +118,25 @@ class _Known:
         self.place = np.empty_like(self.visit)
         self.place[self.visit] = np.arange(len(self.visit))
 
-    def picks(self, size: int, fixed: np.ndarray, poll: Poll) -> np.ndarray:
+    def picks(self, size: int, fixed: np.ndarray, poll: Poll, rules: Rules = (None, None, None)) -> np.ndarray:
         """The picks of lazy greedy, int64, in order; fewer than `size` if it ran out of candidates.
 
         Args:
-            fixed: bool ``(n,)``, rows that are in already.
+            fixed: bool ``(n,)``, rows that are in already. rules: as of `medoids.greedy`.
         """
         lists = self.lists
         begun = lists.by_position(fixed).nonzero()[0]
-        picks = greedy(*lists.reverse, self.bonus, size, self.place, poll, begun, lists.uncovered())
+        picks = greedy(*lists.reverse, self.bonus, size, self.place, poll, begun, lists.uncovered(), rules)
         return picks if lists.order is None else lists.order[picks]
 
     def spending(self, shares: Shares, fixed: np.ndarray, poll: Poll) -> np.ndarray:
-        """The members, bool ``(n,)``, of greedy by gain per token. fixed: as in `picks`."""
+        """The picks of greedy by gain per token, int64, in order. fixed: as in `picks`."""
         lists = self.lists
         begun = lists.by_position(fixed).nonzero()[0]
         shares = replace(shares, lengths=lists.by_position(shares.lengths), group=lists.by_position(shares.group))
         best = lists.uncovered()
-        return lists.by_row(cost_benefit_greedy(*lists.reverse, self.bonus, shares, self.place, begun, poll, best=best))
+        picks = cost_benefit_greedy(*lists.reverse, self.bonus, shares, self.place, begun, poll, best=best)
+        return picks if lists.order is None else lists.order[picks]
 
 
 def greedily(
@@ -127,10 +154,17 @@ def greedily(
     """
     bonus = _bonus(problem)
     if problem.limits.by_tokens:
-        member = cost_benefit_greedy(*reverse, bonus, _shares(problem), place, picks, poll)
+        member = _mask(problem, cost_benefit_greedy(*reverse, bonus, _shares(problem), place, picks, poll))
         return torch.from_numpy(member).to(problem.joint.device)
     order = greedy(*reverse, bonus, problem.size, place, poll, picks)
     return _best_allowed(problem, torch.from_numpy(order).to(problem.joint.device))
+
+
+def _mask(problem: Problem, rows: np.ndarray) -> np.ndarray:
+    """Rows, int64, as a mask over all rows, bool ``(n,)``."""
+    mask = np.zeros(problem.joint.n, dtype=bool)
+    mask[rows] = True
+    return mask
 
 
 def _best_allowed(problem: Problem, picks: Tensor) -> Tensor:
@@ -177,7 +211,7 @@ def _refilled(problem: Problem, known: _Known, mask: Tensor, poll: Poll, trace: 
         remaining[leaving] = False
         # what a group lacks already others may hold
         low = np.minimum(shares.low, limits.held(mask[problem.eligible].cpu().numpy()))
-        member = known.spending(replace(shares, low=low), remaining, poll)
+        member = _mask(problem, known.spending(replace(shares, low=low), remaining, poll))
         trial = _swapped(problem, known, member, poll)
         values = joint.evaluate(trial, poll)
         if problem.allowed(trial) and values.joint > value + LEAST_GAIN * max(1.0, abs(value)):

@@ -73,6 +73,10 @@ PAIRS_PER_ROW = 60
 """Or so many for each row, where that is more: every call of lazy greedy begins with a heap of all rows."""
 
 
+Rules = tuple[np.ndarray | None, np.ndarray | None, np.ndarray | None]
+"""Group, low and high of `LazyGreedy`."""
+
+
 class LazyGreedy:
     """Maximise ``sum over v of best_v + sum over members of bonus``, pick by pick, as far as the caller wants.
 
@@ -159,9 +163,15 @@ def greedy(
     poll: Callable[[], None] = lambda: None,
     picks: np.ndarray | None = None,
     best: np.ndarray | None = None,
+    rules: Rules = (None, None, None),
 ) -> np.ndarray:
-    """All picks of `LazyGreedy`: int64 ``(S,)``, members in the order of picking; fewer if it ran out of candidates."""
-    solver = LazyGreedy(offsets, rows, near, bonus, size, order, picks=picks, best=best)
+    """All picks of `LazyGreedy`: int64 ``(S,)``, members in the order of picking; fewer if it ran out of candidates.
+
+    Args:
+        rules: of the groups.
+    """
+    group, low, high = rules
+    solver = LazyGreedy(offsets, rows, near, bonus, size, order, False, picks, group, low, high, best)
     before = -1
     while before < solver.done < size:
         poll()
@@ -189,6 +199,18 @@ def gain_of(
         if more > 0:
             gain += more
     return gain + bonus
+
+
+@compiled
+def pick_gains(
+    offsets: np.ndarray, rows: np.ndarray, near: np.ndarray, best: np.ndarray, picks: np.ndarray
+) -> np.ndarray:
+    """What each pick covered more than those before it, float64 ``(S,)``; `best` is changed in place."""
+    gains = np.empty(len(picks))
+    for t in range(len(picks)):
+        gains[t] = gain_of(offsets, rows, near, 0.0, best, picks[t])
+        cover(offsets, rows, near, best, picks[t])
+    return gains
 
 
 @compiled

@@ -11,7 +11,7 @@ from datamask.learning import eager_swaps, medoids
 from datamask.learning.eager_swaps import EagerSwaps, SwapLimits
 from datamask.learning.facility_solver import TEMPERATURES, _bonus
 from datamask.learning.lists import Lists, bits_for
-from datamask.learning.medoids import greedy, reverse_lists
+from datamask.learning.medoids import greedy, pick_gains, reverse_lists
 from datamask.learning.problem import Problem
 from datamask.objectives.facility import Facility, exact_lists
 from datamask.objectives.joint import Joint, Scale, Term
@@ -64,6 +64,16 @@ def test_lazy_greedy_picks_what_plain_greedy_picks(seed):
         ]
         # float32 similarities: among candidates within rounding of the best, either is the greedy pick
         assert values[picks[done]] == pytest.approx(max(values), abs=1e-5)
+
+
+def test_gains_of_picks_add_up_to_what_they_cover():
+    x = truth.unit_rows(np.random.default_rng(0), 40, 4)
+    reverse = reverse_lists(*(part.numpy() for part in exact_lists(torch.from_numpy(x).float(), 40)))
+    picks = greedy(*reverse, np.zeros(40), 8, np.arange(40))
+    gains = pick_gains(*reverse, np.zeros(40), picks)
+    assert (np.diff(gains) <= 0).all()
+    for count in (1, 4, 8):
+        assert gains[:count].sum() == pytest.approx(40 * truth.facility(x, picks[:count].tolist()), abs=1e-4)
 
 
 def test_lazy_greedy_hears_a_stop_between_its_looks(monkeypatch):

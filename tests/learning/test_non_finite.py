@@ -195,7 +195,8 @@ def test_compiled_loops_end_on_bonuses_that_are_no_numbers(bad):
     picks = medoids.greedy(*reverse, np.full(N, np.nan), 20, order)
     assert len(picks) == 0
     shares = cost_benefit.Shares(np.ones(N), 11.0, np.zeros(N, np.int32), np.zeros(1), np.full(1, np.inf))
-    member = cost_benefit.cost_benefit_greedy(*reverse, bonus, shares, order, np.array([0]))
+    member = np.zeros(N, bool)
+    member[cost_benefit.cost_benefit_greedy(*reverse, bonus, shares, order, np.array([0]))] = True
     assert member.sum() <= 11 and (not np.isnan(bad) or not member[2::2].any())
     assert swapped(indices, similarities, bonus, member).any()
 

@@ -9,6 +9,7 @@ from datamask.cli.arguments import (
     add_corpus,
     add_detach,
     add_json,
+    add_option,
     add_own,
     add_repeats,
     add_run,
@@ -18,6 +19,7 @@ from datamask.cli.arguments import (
     whole,
 )
 from datamask.cli.help_text import rare
+from datamask.options import BLOCK_OPTIONS, BLOCKS
 from datamask.runs.varying import variable
 from datamask.tables import IDS_FILE, ROWS_FILE
 
@@ -26,6 +28,9 @@ def add_select(parser: argparse.ArgumentParser) -> None:
     """Add the options of `select`."""
     add_selection(parser)
     add_corpus(parser)
+    blocks = parser.add_argument_group(BLOCKS)
+    for option in BLOCK_OPTIONS.values():
+        add_option(blocks, option)
     group = parser.add_argument_group(OUTPUT)
     group.add_argument(
         "--output",
