@@ -73,10 +73,9 @@ def by_blocks(config: RunConfig, count: int, by: str, work: Path) -> tuple[pa.Ar
     spent = {"cut": seconds(lambda: cutting.cut_blocks(config, count, by, folder))}
     spent |= {"pick": seconds(every_block), "swap": seconds(every_block)}
     plan = folder.plan()
-    opened = [len(folder.read(folder.of("rows", block))) for block in range(1, count + 1)]
     sizes = [sum(amounts) for amounts in plan.blocks]
     table, result, _ = join_blocks(folder)
-    facts = {"seconds": spent, "rows_of_blocks": [min(sizes), max(sizes)], "rows_opened": sum(opened) / plan.rows}
+    facts = {"seconds": spent, "rows_of_blocks": [min(sizes), max(sizes)]}
     return table.column(0), result, facts
 
 
@@ -96,7 +95,7 @@ def measure(path: str, count: int, ratio: float, lamb: float, work: Path) -> dic
         ways[by]["estimate"] = None if estimate is None else estimate.to_dict()
     joint = {name: way["joint"] for name, way in ways.items()}
     kept = (joint["cells"] - joint["random"]) / (joint["whole"] - joint["random"])
-    return {"lamb": lamb, "kept": kept, "ways": ways}
+    return {"lamb": lamb, "kept": kept, "load_average": [round(load, 2) for load in os.getloadavg()], "ways": ways}
 
 
 def main() -> None:
@@ -113,7 +112,6 @@ def main() -> None:
         "select_ratio": options.select_ratio,
         "commit": commit(),
         "machine": machine(),
-        "load_average": [round(load, 2) for load in os.getloadavg()],
         "lambdas": [],
     }
     with tempfile.TemporaryDirectory(prefix="datamask-bench-") as work:

@@ -205,3 +205,12 @@ def test_cells_are_put_into_groups_of_neighbors_of_equal_weight():
     spread = np.mean([points[group == g].std(axis=0).max() for g in range(4)])
     assert spread < 1.2
     assert sorted(set(halved(points, np.zeros(32), 32))) == list(range(32))
+
+
+def test_the_page_says_what_was_measured_and_cells_keep_nine_tenths():
+    result = json.loads((ROOT / "benchmarks/results/blocks.json").read_text(encoding="utf-8"))
+    page = (ROOT / "docs/cluster.md").read_text(encoding="utf-8")
+    for each in result["lambdas"]:
+        whole, cells, random = (each["ways"][way]["joint"] for way in ("whole", "cells", "random"))
+        assert each["kept"] == pytest.approx((cells - random) / (whole - random)) and each["kept"] >= 0.9
+        assert f"| {each['lamb']:g} | {whole:.3f} | {cells:.3f} | {random:.3f} | {each['kept']:.3f} |" in page
