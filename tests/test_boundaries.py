@@ -104,6 +104,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "api": BOTTOM | WORK | LEARN | {"corpus", "evaluation"},
     "recipes": BOTTOM | WORK | READERS | {"corpus"},
     "blocks": BOTTOM | WORK | LEARN | READERS | {"corpus", "evaluation"},
+    "cluster": BOTTOM | WORK | {"blocks"},
     "runs": BOTTOM | WORK | READERS,
     "runs.mapping": BOTTOM | WORK | READERS | {"corpus", "runs"},
     "runs.recipe": BOTTOM | WORK | READERS | {"corpus", "recipes", "runs", "runs.mapping"},
@@ -152,6 +153,7 @@ LAZY: dict[str, set[str]] = {
     "runs.run_queue": {"objectives", "runs.execute"},
     "cli": {
         "blocks",
+        "cluster",
         "corpus",
         "dashboard.shell",
         "evaluation",
@@ -216,6 +218,7 @@ TORCH = {
     "testing",
     "evaluation",
     "blocks",
+    "cluster",
     "analyses.compute",
     "runs.execute",
     "runs.sweep",
@@ -227,6 +230,7 @@ FORBIDDEN: dict[str, set[str]] = {
     **{room: {"streamlit", "ray"} for room in MAY_IMPORT if room not in STREAMLIT},
     "objectives": {"streamlit", "ray", "pandas"},
     "learning": {"streamlit", "ray", "pandas"},
+    "cluster": {"streamlit"},
 }
 """Room -> packages it may not import at all, lazily neither."""
 

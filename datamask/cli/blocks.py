@@ -1,8 +1,9 @@
-"""`select --blocks`, `--block` and `--join`: the steps of a selection by more than one machine."""
+"""`select --blocks`, `--block`, `--join` and `--ray`: the steps of a selection by more than one machine."""
 
 from __future__ import annotations
 
 import argparse
+from typing import TYPE_CHECKING
 
 from datamask.cli.arguments import given_values
 from datamask.cli.common import DONE, check_device, command_work, shell
@@ -16,6 +17,9 @@ from datamask.options import BLOCK_OPTIONS, CORPUS_OPTIONS, OPTIONS, BlockOption
 from datamask.process import asked_threads
 from datamask.runs.rooted import rooted
 from datamask.tables import write_table
+
+if TYPE_CHECKING:
+    from datamask.blocks.plan import Folder
 
 WITHOUT = ("dry_run", "detach", "weights", "repeats", "repeat_tokens", "name", "notes")
 """Options of `select` that are of runs."""
@@ -47,7 +51,13 @@ def select(options: argparse.Namespace) -> int:
     ]
     if given:
         raise OptionError(f"{step} takes its settings from the folder of the blocks, got {given[0]}; leave it out")
-    return _solve(asked, options) if asked.join is None else _join(asked, options)
+    if asked.join is None:
+        return _solve(asked, options)
+    if options.output is None:
+        raise OptionError("--join needs a file for the ids; add --output OUT.parquet")
+    from datamask.blocks.plan import Folder
+
+    return _join(Folder(user_path(asked.join).absolute()), check_output(options.output), options)
 
 
 def check_selection(config: SelectionConfig) -> None:
@@ -76,23 +86,31 @@ def _cut(asked: BlockOptions, options: argparse.Namespace) -> int:
 
     config = run_config(options)
     check_selection(config.selection)
-    if options.output is not None:
+    if asked.ray is None and options.output is not None:
         raise OptionError("--output is of --join FOLDER, which writes the ids; leave it out of --blocks")
+    if asked.ray is not None and options.output is None:
+        raise OptionError("--ray also joins the blocks; add --output OUT.parquet")
+    output = None if options.output is None else check_output(options.output, config.corpus.inputs)
     assert asked.into is not None and asked.blocks is not None
     for name, path in (("into", asked.into), ("scratch_dir", config.selection.scratch_dir)):
         if path is not None:
             check_apart(name, path, config.corpus.inputs)
     check_device(config.selection.device)
     folder = Folder(user_path(asked.into).absolute())
-    with command_work("without blocks") as work:
+    with command_work("; the same command goes on") as work:
         plan = cut_blocks(rooted(config), asked.blocks, asked.blocks_by or "cells", folder, work)
-    into = ["--into", asked.into]
+        if asked.ray is not None:
+            from datamask.cluster import solve_on_ray
+
+            solve_on_ray(folder, asked.ray, work)
+    if output is not None:
+        return _join(folder, output, options)
     if options.json:
         print_json({"blocks": plan.count, "n": plan.rows, "selected": plan.size, "into": str(folder.path)})
     else:
         print_text(
             f"Cut {plan.rows:,} rows into {plan.count} blocks in {asked.into}.\n"
-            f"Do each block twice: {shell(['select', '--block', 'I', *into])}\n"
+            f"Do each block twice: {shell(['select', '--block', 'I', '--into', asked.into])}\n"
             f"Then join them: {shell(['select', '--join', asked.into, '--output', 'OUT.parquet'])}"
         )
     return DONE
@@ -114,16 +132,11 @@ def _solve(asked: BlockOptions, options: argparse.Namespace) -> int:
     return DONE
 
 
-def _join(asked: BlockOptions, options: argparse.Namespace) -> int:
+def _join(folder: Folder, output: str, options: argparse.Namespace) -> int:
     from datamask.blocks.joining import join_blocks
-    from datamask.blocks.plan import Folder
 
-    assert asked.join is not None
-    if options.output is None:
-        raise OptionError("--join needs a file for the ids; add --output OUT.parquet")
-    output = check_output(options.output)
     with command_work("without output") as work:
-        table, result, plan = join_blocks(Folder(user_path(asked.join).absolute()), work)
+        table, result, plan = join_blocks(folder, work)
     write_table(output, table)
     estimate = result.estimate
     if options.json:

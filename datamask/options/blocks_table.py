@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import KW_ONLY, dataclass
 
 from datamask.errors import OptionError
-from datamask.options.kinds import Choice, Folder, Whole
+from datamask.options.kinds import Choice, Folder, Text, Whole
 from datamask.options.option import check_options, option, options_of
 
 BLOCKS = "More than one machine"
@@ -42,6 +42,13 @@ class BlockOptions:
         "FOLDER",
         BLOCKS,
     )
+    ray: str | None = option(
+        Text(),
+        "Ray cluster",
+        "do all steps of --blocks as tasks of a Ray cluster: its address, or auto",
+        "ADDRESS|auto",
+        BLOCKS,
+    )
 
     def __post_init__(self) -> None:
         check_options(self, BLOCK_OPTIONS)
@@ -52,8 +59,9 @@ class BlockOptions:
         if (self.join is None) == (self.into is None):
             way_out = "name the folder by --join alone" if self.into else "add --into FOLDER"
             raise OptionError(f"--{steps[0]} {'takes no --into' if self.into else 'needs a folder'}; {way_out}")
-        if self.blocks is None and self.blocks_by is not None:
-            raise OptionError(f"--blocks_by is of --blocks N, not of --{steps[0]}; leave it out")
+        for name in ("blocks_by", "ray"):
+            if self.blocks is None and getattr(self, name) is not None:
+                raise OptionError(f"--{name} is of --blocks N, not of --{steps[0]}; leave it out")
 
 
 BLOCK_OPTIONS = options_of(BlockOptions)
