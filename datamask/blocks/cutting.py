@@ -56,6 +56,8 @@ def cut_blocks(config: RunConfig, count: int, by: str, folder: Folder, work: Wor
         if (plan.config, plan.by, plan.count) == (config, by, count):
             return plan
         raise OptionError(f"--into {folder.path} holds the blocks of other settings; name an empty folder")
+    if any(folder.path.glob("picks-*.parquet")):
+        raise OptionError(f"--into {folder.path} holds picks of other blocks; name an empty folder")
     selection, stamps = config.selection, stamps_of(config.corpus, work.poll)
     sampling = replace(config.corpus, rows=min(config.corpus.rows or SAMPLE_ROWS, SAMPLE_ROWS))
     sample = read_corpus(sampling, work.part(0.0, 0.1), beside=selection.beside)

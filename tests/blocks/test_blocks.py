@@ -19,6 +19,8 @@ from tests.test_killed_commands import killed, started
 
 ROWS, BLOCKS = 900, 3
 
+CUT = ("--blocks", str(BLOCKS), "--into")
+
 WORKER = """
 import sys, time
 from pathlib import Path
@@ -98,6 +100,30 @@ def test_ids_are_the_same_whoever_does_the_blocks(corpus, tmp_path, capsys):
     assert main(["select", "--block", "1", "--into", str(tmp_path / "many")]) == 0
     assert times == {path.name: path.stat().st_mtime_ns for path in (tmp_path / "many").glob("selected-*")}
     assert joined(tmp_path / "many", capsys)[0] == expected
+
+
+def test_rows_may_be_joined_sampled_and_invalid(corpus, tmp_path, capsys):
+    """Features of other shards in another order, one row without any, and 600 of the rows that are left."""
+    table = pa.concat_tables(pq.read_table(path) for path in sorted(corpus.glob("*.parquet")))
+    order = pa.array(np.random.default_rng(3).permutation(ROWS))
+    quality = table["score"].to_pylist()
+    quality[7] = None
+    left = table.drop_columns(["features", "score"]).append_column("score", pa.array(quality))
+    pq.write_table(left, tmp_path / "left.parquet")
+    pq.write_table(table.select(["id", "features"]).take(order), tmp_path / "right.parquet")
+    words = ["--rows", "600", "--drop_invalid", "--select_ratio", "0.2"]
+    joined_words = [*words, "--features", str(tmp_path / "right.parquet")]
+    assert main(["select", str(tmp_path / "left.parquet"), *CUT, str(tmp_path / "apart"), *joined_words]) == 0
+    pq.write_table(left.append_column("features", table["features"]), tmp_path / "one.parquet")
+    assert main(["select", str(tmp_path / "one.parquet"), *CUT, str(tmp_path / "one"), *words]) == 0
+    tables = []
+    for folder in (tmp_path / "apart", tmp_path / "one"):
+        for block in range(1, BLOCKS + 1):
+            assert main(["select", "--block", str(block), "--into", str(folder)]) == 0
+        tables.append(joined(folder, capsys)[0])
+    assert (
+        tables[0]["id"] == tables[1]["id"] and len(tables[0]) in (119, 120) and "r7" not in tables[0]["id"].to_pylist()
+    )
 
 
 def test_blocks_that_lack_their_swaps_are_done_by_the_join(corpus, tmp_path, capsys):
@@ -188,6 +214,8 @@ def test_steps_out_of_order_are_refused_with_a_way_out(corpus, tmp_path, capsys)
     assert "blocks 1 and 3 of 3" in refused("--join", into, "--output", tmp_path / "out.csv")
     assert "add --output" in refused("--join", into)
     assert "other settings" in refused(corpus, "--blocks", 2, "--into", into)
+    (into / "plan.json").unlink()
+    assert "picks of other blocks" in refused(corpus, "--blocks", 3, "--into", into)
 
 
 def test_changed_inputs_are_named(corpus, tmp_path, capsys):
