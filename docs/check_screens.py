@@ -219,9 +219,13 @@ def look(
             for theme in THEMES:
                 page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]
                 page.wait_for_timeout(PAUSE)
-                page.wait_for_function(STILL, timeout=PATIENCE)
+                found = []
+                try:
+                    page.wait_for_function(STILL, timeout=PATIENCE)
+                except TimeoutError:
+                    found.append("the page does not come to rest")
                 shown.append((theme, Image.open(io.BytesIO(page.screenshot(animations="disabled", caret="hide")))))
-                found = wrong(page, place, width)
+                found += wrong(page, place, width)
                 faults += len(found)
                 if found:
                     print(f"{name}, {place}, {width}, {theme}", *found, sep="\n    ", flush=True)
