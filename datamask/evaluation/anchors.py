@@ -50,7 +50,7 @@ from datamask.polling import Poll, no_poll
 from datamask.work.kept import Kept
 from datamask.work.result_file import Content, Entry, require
 
-FOUND_GAP = 10
+FOUND_GAPS = 10
 """A subset of the dual is the best end where its bound is within so many of the gaps to which steps lead
 (`Moments.closes`): no search can find one that makes a difference."""
 
@@ -267,7 +267,7 @@ def _best_end(
 def _by_dual(
     problem: Problem, search: Callable[[Problem], QuadraticDual], function: SetFunction, random: float, poll: Poll
 ) -> tuple[_BestEnd, bool]:
-    """The subset behind the solution of the dual, and whether it may be short of the best by more than `FOUND_GAP`.
+    """The subset behind the solution of the dual, and whether it may be short of the best by more than `FOUND_GAPS`.
 
     Steps of Frank-Wolfe lead to where Newton's are quick, or to weighted rows that add up to nothing. In that case the
     solution is y = 0, where the dual has no slope to follow. Of many rows a sample is the quicker start.
@@ -300,7 +300,7 @@ def _by_dual(
     bound = dual.upper_bound(y, poll, rounding=0.0)
     if bound > most:
         y, bound = torch.zeros_like(y), most
-    found_gap = FOUND_GAP * dual.phi.closes
+    found_gap = FOUND_GAPS * dual.phi.closes
     if short := bound - best > found_gap * (best - random):
         mask = polish(scaled, mask, poll)
         best = function.value(mask, poll)
@@ -351,6 +351,8 @@ def _of_more_starts(problem: Problem, function: SetFunction, mask: Tensor, poll:
     """
     rows = problem.joint.terms[0].function_of(DiSFFixed).y
     starts = further_starts(*rows.shape)
+    if not starts:  # as with many rows, where valuing takes seconds
+        return mask
     best, generator = function.value(mask, poll), torch.Generator().manual_seed(0)
     for _ in range(starts):
         draw = torch.rand(len(problem.eligible), generator=generator).to(problem.eligible.device)

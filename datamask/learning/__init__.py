@@ -1,8 +1,8 @@
 """Learning a selection: masks, estimators, the learner, and solvers that need no masks.
 
 `masks` samples without replacement; `estimators` turn masks and values into a step; `learner` is the loop's body over
-an explicit state; `reinforce` and `counterfactual` are the two learners; `baselines` learn nothing; `relaxation` and
-`medoids` solve pair-wise and facility problems directly and serve as references. `load` fetches a learner by name.
+an explicit state; `reinforce` and `counterfactual` are the two learners; `baselines` learn nothing; `newton`,
+`relaxation` and `facility_solver` solve problems without masks, as `solvers` says. `load` fetches a learner by name.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The bounds: how the best possible value of a problem is bounded from above, starting from a selection.
 
 - `frank_wolfe_bound`: every term is concave in inclusion weights; the Frank-Wolfe gap bounds it.
-- `newton_bound`: pair-wise similarity alone, or many rows by DiSF with fixed scale, by the dual of their moments.
+- `newton_bound`: pair-wise similarity, and of many rows DiSF with fixed scale and their sum, by the dual of moments.
 - `dual_bound`: facility location, alone or with concave terms; prices on neighbour lists bound it. On approximate lists
   the bound holds for the listed-neighbour objective only, and is labelled so.
 

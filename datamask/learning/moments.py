@@ -163,7 +163,10 @@ class _SecondBlock(Block):
 
 
 class SecondMoments(OneMoment):
-    """Standardised rows of the function, those of the given numbers ``(m,)`` or all; products are in float32."""
+    """Standardised rows of the function, those of the given numbers ``(m,)`` or all.
+
+    Products are in float32, so bounds on the way, without `wide`, are right to some 1e-7 of the scale.
+    """
 
     pilot_rows, many_rows, band_rows = 20_000, 40_000, BAND_ROWS
     rounding, closes = 0.0, 1e-5
@@ -178,9 +181,10 @@ class SecondMoments(OneMoment):
         return 0.0
 
     def times(self, y: Tensor, poll: Poll = no_poll, wide: bool = False) -> Tensor:
-        dtype = torch.float64 if wide else torch.float32
+        dtype, d = torch.float64 if wide else torch.float32, self._function.d
         m = self._function.n if self._rows is None else len(self._rows)
-        out, y = torch.empty(m, dtype=torch.float64, device=self._function.device), y.to(dtype)
+        out = torch.empty(m, dtype=torch.float64, device=self._function.device)
+        y = y.view(d, d).to(dtype, copy=True).fill_diagonal_(0.0)  # as phi's, whatever y holds there
         for part in self._parts(m, poll):
             out[part] = _SecondBlock(self._of(part).to(dtype)).times(y)
         return out
@@ -216,6 +220,10 @@ class _SeveralBlock(Block):
     def __init__(self, blocks: Sequence[Block], of: SeveralMoments) -> None:
         super().__init__(blocks[0].rows)
         self._blocks, self._of = blocks, of
+        # of fewer components rows may be wide where the others are not
+        if any(block.dtype == torch.float32 for block in blocks):
+            self.dtype = torch.float32
+            self._blocks = [type(block)(block.rows.float()) for block in blocks]
 
     def times(self, y: Tensor) -> Tensor:
         return self._of.added([block.times(part) for block, part in zip(self._blocks, self._of.split(y))])

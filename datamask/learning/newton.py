@@ -54,8 +54,8 @@ STEP_ERROR, MOST_PRODUCTS = 1e-3, 300
 as they are: a step half solved still leads down."""
 
 SLOW = 60
-"""Products after which the equations of few rows are solved in as many unknowns. With `--center` products may not do:
-on 20,000 rows the steps then end at a gap of 0.0034, with exact ones at 0.0031."""
+"""Products after which the equations of few rows (`Block.formed`) are solved in as many unknowns. With `--center`
+products may not do: on 20,000 rows the steps then end at a gap of 0.0034, with exact ones at 0.0031."""
 
 NOTHING = 1e-4
 """What y takes from the objective, on its scale, below which it is no start: rows that may add up to nothing have a
@@ -94,8 +94,8 @@ class DualPoint:
 
 @dataclass(frozen=True)
 class DualSolution:
-    """A selection, bool ``(n,)``, the bound that belongs to it (float64; infinite where none was asked for), the y to
-    start a neighbour from, the steps taken."""
+    """A selection, bool ``(n,)``, the bound that belongs to it (float64; it may be infinite where none was asked for),
+    the y to start a neighbour from, the steps taken."""
 
     mask: Tensor
     upper_bound: float
@@ -117,7 +117,11 @@ class QuadraticDual:
         self.constant = -joint.lamb * joint.quality_scale.slope * joint.quality_scale.zero
         self.kappa, each, prices = 0.0, [], []
         for term in joint.counting:
-            moments = known or moments_of(term.function, None if problem.unreduced else problem.eligible)
+            moments = (
+                known
+                if known is not None
+                else moments_of(term.function, None if problem.unreduced else problem.eligible)
+            )
             slope = (1 - joint.lamb) * term.weight * term.scale.slope
             each.append(moments)
             prices.append(slope * moments.per_square(size))
@@ -204,18 +208,22 @@ class QuadraticDual:
         return best, lowest, steps
 
     def begin(self, start: Tensor | None = None, poll: Poll = no_poll) -> DualPoint:
-        """The first point: from a neighbour's y, or from that of equal weights."""
+        """The first point: from a neighbour's y, else of many rows from a sample's, else from that of equal weights."""
         poll()
         if start is None and self.many:
             start = self._pilot(poll)
-        if start is None or len(start) != self.phi.length or self.kappa * float(start @ start) < NOTHING:
+        if start is not None and self.leads(start):
+            y, width = start, WARM_MU
+        else:
             share = self.size / len(self.b)
             y, width = self.phi.sum(torch.full_like(self.b, share), poll), FIRST_MU
-        else:
-            y, width = start, WARM_MU
         along = self.phi.times(y, poll)
         g = self.scores(along)
         return self._weighed(y, along, width * _spread(g), float(g.topk(self.size, sorted=False).values.min()), poll)
+
+    def leads(self, start: Tensor) -> bool:
+        """Whether a y is a start."""
+        return len(start) == self.phi.length and self.kappa * float(start @ start) >= NOTHING
 
     def _pilot(self, poll: Poll) -> Tensor:
         """The y of the same problem on a uniform sample of the rows, scaled so that its dual is about that of all."""
@@ -230,8 +238,12 @@ class QuadraticDual:
         """The point that a checkpoint stands for."""
         return self._weighed(y, self.phi.times(y, poll), mu, tau, poll)
 
-    def advance(self, point: DualPoint, poll: Poll = no_poll) -> DualPoint:
-        """One damped Newton step on the smoothed dual; after a whole one, mu falls."""
+    def advance(self, point: DualPoint, poll: Poll = no_poll, fresh: bool = False) -> DualPoint:
+        """One damped Newton step on the smoothed dual; after a whole one, mu falls.
+
+        Args:
+            fresh: products are computed anew, as `at` computes them, and not carried on: a small mu tells both apart.
+        """
         g = self.scores(point.products)
         residual = point.total - point.y
         step = self._newton_step(point.weights, residual, point.mu / (2 * self.kappa), poll)
@@ -249,7 +261,7 @@ class QuadraticDual:
                 break
             share_of_step /= 2
         mu = max(point.mu / MU_FALL, LAST_MU * _spread(g)) if share_of_step == 1.0 else point.mu
-        return self._weighed(y, after_step, mu, tau, poll)
+        return self._weighed(y, self.phi.times(y, poll) if fresh else after_step, mu, tau, poll)
 
     def _newton_step(self, weights: Tensor, residual: Tensor, smooth: float, poll: Poll) -> Tensor:
         """v, float64 ``(D,)``, with ``(smooth + H) v = smooth residual`` to `STEP_ERROR`, by conjugate gradients.

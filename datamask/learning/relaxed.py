@@ -12,7 +12,7 @@ from datamask.learning.warm_start import WarmStart
 
 
 def relaxed(problem: Problem, config: SelectionConfig, start: WarmStart | None = None) -> RelaxedSteps:
-    """Newton steps on the dual for pair-wise; Frank-Wolfe for other concave terms; greedy and swaps for facility.
+    """Newton steps on the dual where there is one; Frank-Wolfe for other concave terms; greedy and swaps for facility.
 
     Which of them, says the problem's solver (`datamask.learning.solvers`).
 

@@ -1,7 +1,7 @@
 """What a step of `relaxed` is, for each way there is to solve a problem without masks.
 
-NewtonSteps       pair-wise similarity, many rows by DiSF with fixed scale: Newton steps on the dual; logits keep y,
-                  mu and tau, ``(D + 2,)``
+NewtonSteps       pair-wise similarity, and of many rows DiSF with fixed scale and their sum: Newton steps on the dual;
+                  logits keep y, mu and tau, ``(D + 2,)``
 FrankWolfeSteps   concave terms: Frank-Wolfe on inclusion weights, which logits keep, with how far a step reached,
                   ``(m + 1,)``
 DirectSteps       facility location: one step, the whole solution; its relaxation is a linear programme whose dual
@@ -152,7 +152,7 @@ class NewtonSteps(RelaxedSteps):
             y = None if self.start is None else self.start.dual(self.problem)
             if self.start is not None and (y is None or len(y) != self._dual.phi.length):
                 y = self._dual.sum_of(self.start.inclusion(self.problem))
-            self.warm = y is not None
+            self.warm = y is not None and self._dual.leads(y)
             point = self._dual.begin(y)
             weights = _packed(point)
             self._reached = (0, point)
@@ -171,7 +171,8 @@ class NewtonSteps(RelaxedSteps):
             return self.stepped(
                 state, state.logits, mask, joint.evaluate(mask, poll), True, dual.upper_bound(state.logits, poll)
             )
-        point = dual.advance(self._point(state, poll), poll)
+        # as from the packed numbers alone, so that a resumed run takes the very same steps
+        point = dual.advance(self._point(state, poll), poll, fresh=True)
         self._reached = (state.step + 1, point)
         mask = self.problem.subset(point.weights)
         return self.stepped(
@@ -258,7 +259,8 @@ class FrankWolfeSteps(RelaxedSteps):
         for _ in range(further_starts(*problem.features.shape)):
             drawn = torch.rand(len(weights), generator=generator).to(weights) < weights
             others.append(self.polish(problem, problem.subset(drawn.double() + weights / 2), poll, no_trace))
-        return max([best, *others], key=lambda mask: problem.joint.evaluate(mask, poll).joint)
+        # where there are no others, as with many rows, nothing need be valued
+        return max([best, *others], key=lambda mask: problem.joint.evaluate(mask, poll).joint) if others else best
 
     def inclusion(self, state: State, poll: Poll = no_poll) -> Tensor | None:
         """Under a budget the tokens of the weights fill it, as a selection's do: up to the longest row less."""

@@ -213,7 +213,7 @@ def _warm_start(execution: Execution, corpus: Corpus, device: torch.device) -> d
     if name is None or not RUN_ID.fullmatch(name) or not catalogue.estimator(execution.config.estimator).warm:
         return {}
     with contextlib.suppress(DatamaskError):
-        ended = stored_end(RunStore(execution.run.path.parent).get(name), len(corpus), corpus.dim)
+        ended = stored_end(RunStore(execution.run.path.parent).get(name), len(corpus))
         return {"start": WarmStart.from_arrays(device, ended)}
     return {}
 

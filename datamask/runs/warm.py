@@ -79,11 +79,11 @@ def _distance(then: SelectionConfig, now: SelectionConfig) -> tuple[float, float
     return (in_lambda, in_amount) if in_lambda <= FARTHEST and in_amount <= math.log(LARGEST_RATIO) else None
 
 
-def stored_end(run: Run, n: int, dim: int) -> dict[str, np.ndarray]:
+def stored_end(run: Run, n: int) -> dict[str, np.ndarray]:
     """Where a run ended, as arrays for `datamask.learning.warm_start.WarmStart`.
 
     Args:
-        n, dim: of the corpus.
+        n: rows of the corpus.
 
     Raises:
         StoreError: it has no rows, or they are not those of this corpus.
@@ -104,12 +104,9 @@ def stored_end(run: Run, n: int, dim: int) -> dict[str, np.ndarray]:
         if state is not None and len(state) == int(could.sum()):
             logits[could] = state
         end["logits"] = logits
-    elif (
-        state is not None
-        and len(state) == {"pairwise": dim, "disf_fixed": dim**2}.get(run.config.selection.objective, 0) + 2
-    ):
-        end["y"] = state[:-2]  # beside the smoothing and the threshold (`datamask.learning.relaxed_steps`)
-    elif state is not None and len(state) == int(could.sum()) + 1:
+    elif state is not None and len(state) == int(could.sum()) + 1 and 0 <= state[:-1].min() <= state[:-1].max() <= 1:
         end["weights"] = np.zeros(n)
         end["weights"][could] = state[:-1]  # beside how far steps reached
+    elif state is not None and len(state) > 2:
+        end["y"] = state[:-2]  # beside the smoothing and the threshold (`datamask.learning.relaxed_steps`)
     return end

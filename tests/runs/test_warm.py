@@ -97,7 +97,7 @@ def test_a_warm_run_obeys_the_new_rules_is_no_worse_and_takes_fewer_steps(
 def test_what_it_starts_from_is_where_that_run_ended(pool):
     config = SelectionConfig.from_options(estimator="relaxed", objective="disf_fixed", select_ratio=0.2, device="cpu")
     run = ran(pool, config)
-    end = stored_end(run, len(pool), pool.corpus.dim)
+    end = stored_end(run, len(pool))
     assert (end["mask"] == run.rows()["selected"].to_numpy()).all()
     assert end["weights"].sum() == pytest.approx(240) and ((end["weights"] >= 0) & (end["weights"] <= 1)).all()
     start = WarmStart.from_arrays(pool.device, end)
@@ -107,9 +107,9 @@ def test_what_it_starts_from_is_where_that_run_ended(pool):
     assert bool((start.subset(problem) | ~start.mask).all())  # who was in may stay
     assert float(start.inclusion(pose(pool, replace(config, select_ratio=0.15)).problem).sum()) == pytest.approx(180)
     with pytest.raises(StoreError, match="rows"):
-        stored_end(run, len(pool) + 1, pool.corpus.dim)
+        stored_end(run, len(pool) + 1)
     dual = ran(pool, SelectionConfig.from_options(estimator="relaxed", objective="pairwise", device="cpu"))
-    assert stored_end(dual, len(pool), pool.corpus.dim)["y"].shape == (pool.corpus.dim,)
+    assert stored_end(dual, len(pool))["y"].shape == (pool.corpus.dim,)
 
 
 def test_where_too_much_has_to_leave_learned_logits_start_cold(pool, tmp_path):
