@@ -37,8 +37,8 @@ SAMPLE_ROWS = 200_000
 
 CELLS_OF_A_BLOCK = 16
 
-BLOCKED_BY, JUDGED_BY = (1 << 62) - 13, (1 << 62) - 14
-"""Seeds of the hashes that make random blocks, and that draw the judges."""
+BLOCKED_BY, DRAWN_BY = (1 << 62) - 13, (1 << 62) - 14
+"""Seeds of the hashes that make random blocks, and that draw the rows that diversity is estimated by."""
 
 
 def cut_blocks(config: RunConfig, count: int, by: str, folder: Folder, work: Work = UNWATCHED) -> Plan:
@@ -85,9 +85,9 @@ def cut_blocks(config: RunConfig, count: int, by: str, folder: Folder, work: Wor
     size = selection.size(rows, tokens or None)
     groups, weights = _fair_weights(selection, amounts.sum(axis=0), float(selection.budget or size))
     anchors = _anchors(selection, sample, size / rows, tokens, folder, work.part(0.8, 1.0))
-    judges = uniform_rows(row_hash(sample.ids, 0), ESTIMATE_ROWS, JUDGED_BY)
-    features = pa.FixedSizeListArray.from_arrays(pa.array(sample.features[judges].ravel()), sample.dim)
-    folder.write(folder.judges, pa.table({"features": features}))
+    drawn = uniform_rows(row_hash(sample.ids, 0), ESTIMATE_ROWS, DRAWN_BY)
+    features = pa.FixedSizeListArray.from_arrays(pa.array(sample.features[drawn].ravel()), sample.dim)
+    folder.write(folder.drawn, pa.table({"features": features}))
     names = ["row", *(name for name in shards.sources if name != "input")]
     for number, listed in enumerate(lists, 1):
         folder.write(folder.of("rows", number), pa.table(dict(zip(names, np.concatenate(listed).T, strict=True))))

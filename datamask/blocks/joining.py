@@ -75,7 +75,7 @@ def _output(plan: Plan, rows: pa.Table) -> pa.Table:
 
 
 def _result(folder: Folder, plan: Plan, rows: pa.Table) -> RunResult:
-    """The values: quality is exact, diversity is the mean of judges that were compared with all selected rows."""
+    """The values: quality is exact, diversity is the mean of drawn rows that were compared with all selected rows."""
     selection, quality_ends = plan.config.selection, plan.anchors.quality
     diversity_ends = plan.anchors.diversity["facility"]
     assert quality_ends is not None
@@ -86,10 +86,10 @@ def _result(folder: Folder, plan: Plan, rows: pa.Table) -> RunResult:
     for block in range(1, plan.count + 1):
         cosines = np.array(folder.read(folder.of("near", block))["cosine"])
         near = np.maximum(near, cosines) if len(near) else cosines
-    diversity, judged = float(near.mean(dtype=np.float64)), len(near)
-    reach = NORMAL * float(near.std(dtype=np.float64)) * math.sqrt((1 - judged / plan.rows) / judged)
-    estimate = Estimate(diversity, diversity - reach, min(1.0, diversity + reach), judged)
-    exact = judged == plan.rows
+    diversity, rows_drawn = float(near.mean(dtype=np.float64)), len(near)
+    reach = NORMAL * float(near.std(dtype=np.float64)) * math.sqrt((1 - rows_drawn / plan.rows) / rows_drawn)
+    estimate = Estimate(diversity, diversity - reach, min(1.0, diversity + reach), rows_drawn)
+    exact = rows_drawn == plan.rows
 
     def joint(a: float, b: float) -> TermValues:
         return TermValues(a, b, selection.lamb * a + (1 - selection.lamb) * b)

@@ -2,11 +2,11 @@
 
 | file | rows |
 |---|---|
-| ``judges.parquet`` | features of random rows, by which the value of the whole is estimated |
+| ``drawn.parquet`` | features of random rows, by which the value of the whole is estimated |
 | ``rows-0001.parquet`` | rows of block 1, by their number over all shards |
 | ``picks-0001.parquet`` | what greedy picked, strongest first, with the gain of each pick |
 | ``cut.parquet`` | the picks of all blocks that the size leaves |
-| ``near-0001.parquet`` | cosine of each judge with the nearest row that block 1 selects |
+| ``near-0001.parquet`` | cosine of each drawn row with the nearest row that block 1 selects |
 | ``selected-0001.parquet`` | rows that block 1 selects; written last |
 """
 
@@ -26,7 +26,7 @@ from datamask.config import CorpusConfig, RunConfig, SelectionConfig
 from datamask.corpus.corpus import Corpus
 from datamask.corpus.remote_listing import file_stamps
 from datamask.corpus.shards import list_files
-from datamask.errors import InputError, OptionError
+from datamask.errors import InputError, OptionError, VersionError
 from datamask.evaluation.token_lengths import token_lengths
 from datamask.files import FORMAT, replacing, write_text
 from datamask.measured import Anchors
@@ -118,8 +118,8 @@ class Folder:
         return self.path / "cut.parquet"
 
     @property
-    def judges(self) -> Path:
-        return self.path / "judges.parquet"
+    def drawn(self) -> Path:
+        return self.path / "drawn.parquet"
 
     @property
     def cache(self) -> Path:
@@ -166,10 +166,15 @@ class Folder:
                 f"{self.path}`"
             ) from None
         except ValueError as error:
-            raise InputError(f"{path} is damaged; cut the blocks again into an empty folder") from error
-        if data.get("format") != FORMAT:
-            raise InputError(f"{path} is of another version of datamask; cut the blocks again into an empty folder")
-        plan = Plan.from_dict(data)
+            raise InputError(f"{path} is no JSON; cut the blocks again into an empty folder") from error
+        try:
+            if data.get("format") != FORMAT:
+                raise VersionError
+            plan = Plan.from_dict(data)
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise InputError(
+                f"{path} is damaged or of another version of datamask; cut the blocks again into an empty folder"
+            ) from error
         now = stamps_of(plan.config.corpus, poll)
         changed = sorted(name for name in {*now, *plan.stamps} if now.get(name) != plan.stamps.get(name))
         if changed:

@@ -36,7 +36,7 @@ PICKED = 2.0
 """Greedy picks so many times the fair share of a block, for blocks that deserve more than it."""
 
 MEMBERS_AT_ONCE = 4096
-"""Selected rows that the judges are compared with at a time."""
+"""Selected rows that the drawn rows are compared with at a time."""
 
 
 def solve_block(folder: Folder, block: int, work: Work = UNWATCHED) -> str:
@@ -89,11 +89,11 @@ def pick(folder: Folder, plan: Plan, block: int, work: Work = UNWATCHED) -> None
 
 
 def select(folder: Folder, plan: Plan, block: int, work: Work = UNWATCHED) -> None:
-    """Write the rows that a block selects after swaps at its final size, and how near they are to the judges."""
-    judges = np.array(folder.read(folder.judges)["features"].combine_chunks().flatten()).reshape(-1, plan.dim)
+    """Write the rows that a block selects after swaps at its final size, and how near they are to the drawn rows."""
+    drawn = np.array(folder.read(folder.drawn)["features"].combine_chunks().flatten()).reshape(-1, plan.dim)
     member = np.isin(folder.read(folder.of("rows", block))["row"], cut_rows(folder, plan))
     if not member.any():
-        folder.write(folder.of("near", block), pa.table({"cosine": np.zeros(len(judges), np.float32)}))
+        folder.write(folder.of("near", block), pa.table({"cosine": np.zeros(len(drawn), np.float32)}))
         folder.write(folder.of("selected", block), pa.table({}))
         return
     opened = _Block.open(folder, plan, block, work)
@@ -109,7 +109,7 @@ def select(folder: Folder, plan: Plan, block: int, work: Work = UNWATCHED) -> No
     selected = np.flatnonzero(mask.cpu().numpy())
     quality, diversity = (part.cpu().numpy()[selected] for part in problem.joint.final_marginals(mask, work.poll))
     share = len(member) / plan.rows
-    folder.write(folder.of("near", block), pa.table({"cosine": _nearest(judges, opened.corpus, selected)}))
+    folder.write(folder.of("near", block), pa.table({"cosine": _nearest(drawn, opened.corpus, selected)}))
     folder.write(folder.of("selected", block), opened.table(selected, quality * share, diversity * share))
 
 
@@ -143,11 +143,11 @@ def top_rows(plan: Plan, table: pa.Table, scores: np.ndarray, pinned: np.ndarray
     return limits.top(torch.from_numpy(scores), ties).numpy()
 
 
-def _nearest(judges: np.ndarray, corpus: Corpus, rows: np.ndarray) -> np.ndarray:
-    """The cosine of each judge with the nearest of these rows, float32, at least 0."""
-    nearest = np.zeros(len(judges), np.float32)
+def _nearest(drawn: np.ndarray, corpus: Corpus, rows: np.ndarray) -> np.ndarray:
+    """The cosine of each drawn row with the nearest of these rows, float32, at least 0."""
+    nearest = np.zeros(len(drawn), np.float32)
     for low in range(0, len(rows), MEMBERS_AT_ONCE):
-        np.maximum(nearest, (judges @ corpus.features[rows[low : low + MEMBERS_AT_ONCE]].T).max(axis=1), out=nearest)
+        np.maximum(nearest, (drawn @ corpus.features[rows[low : low + MEMBERS_AT_ONCE]].T).max(axis=1), out=nearest)
     return nearest
 
 

@@ -136,7 +136,7 @@ def test_blocks_that_lack_their_swaps_are_done_by_the_join(corpus, tmp_path, cap
 
 @pytest.mark.parametrize("by", ["cells", "random"])
 def test_values_are_those_of_the_whole(corpus, tmp_path, capsys, by):
-    """With fewer rows than judges they are exact."""
+    """With fewer rows than are drawn they are exact."""
     table, answer = solved(corpus, tmp_path, capsys, "--blocks_by", by, "--lamb", "0.4")
     rows = rows_of(corpus)
     features = np.stack(rows["features"]).astype(np.float64)
@@ -224,6 +224,20 @@ def test_changed_inputs_are_named(corpus, tmp_path, capsys):
     pq.write_table(pq.read_table(corpus / "part-1.parquet"), tmp_path / "rows.parquet")
     assert main(["select", "--block", "1", "--into", str(tmp_path / "blocks")]) == 2
     assert "rows.parquet has changed since" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"format": "datamask 1.0"}', '{"format": "datamask 0.9"}'])
+def test_a_plan_that_is_none_is_refused(tmp_path, capsys, text):
+    (tmp_path / "plan.json").write_text(text, encoding="utf-8")
+    assert main(["select", "--block", "1", "--into", str(tmp_path)]) == 2
+    assert "cut the blocks again into an empty folder" in capsys.readouterr().err
+
+
+def test_a_damaged_file_is_named(corpus, tmp_path, capsys):
+    cut(corpus, tmp_path)
+    (tmp_path / "rows-0001.parquet").write_bytes(b"PAR1")
+    assert main(["select", "--block", "1", "--into", str(tmp_path)]) == 2
+    assert "rows-0001.parquet" in capsys.readouterr().err
 
 
 def test_cells_are_put_into_groups_of_neighbors_of_equal_weight():
