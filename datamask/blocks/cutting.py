@@ -1,4 +1,4 @@
-"""Cut the rows of a corpus into blocks: one pass over the shards, a part of them in memory at a time.
+"""Cut the rows of a corpus into blocks, a file each: one pass over the shards, a part of them in memory at a time.
 
 A sample gives the ends of the scales and the centers of cells. A block is a group of neighboring cells: all cells are
 halved across their widest direction until there are as many groups as blocks.
@@ -6,6 +6,7 @@ halved across their widest direction until there are as many groups as blocks.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -29,7 +30,7 @@ from datamask.learning.limits import Limits
 from datamask.measured import Anchors
 from datamask.objectives.estimate import ESTIMATE_ROWS
 from datamask.quotas import SLACK, Groups, quota_limits, unit_and_option
-from datamask.tables import score_name
+from datamask.tables import score_name, with_fields
 from datamask.work.context import UNWATCHED, Work
 
 SAMPLE_ROWS = 200_000
@@ -72,25 +73,26 @@ def cut_blocks(config: RunConfig, count: int, by: str, folder: Folder, work: Wor
         return (row_hash(corpus.ids, BLOCKED_BY) % np.uint64(count)).astype(np.int64)
 
     shards = look_into(config.corpus, Work(work.poll), beside=selection.beside)
-    lists: list[list[np.ndarray]] = [[] for _ in range(count)]
     amounts, rows, tokens = np.zeros((count, len(selection.quotas) + 1)), 0, 0.0
-    for places, corpus in _parts(shards, work.part(0.2, 0.8)):
-        blocks = blocks_of(corpus)
-        np.add.at(amounts, (blocks, group_of(selection, corpus)), amounts_of(selection, corpus))
-        rows, tokens = rows + len(corpus), tokens + (0.0 if corpus.lengths is None else float(corpus.lengths.sum()))
-        order = np.argsort(blocks, kind="stable")
-        edges = np.searchsorted(blocks[order], np.arange(count + 1))
-        for number, (low, high) in enumerate(itertools.pairwise(edges)):
-            lists[number].append(places[order[low:high]])
+    with contextlib.ExitStack() as files:
+        schema = _table(selection, sample, np.zeros(0, np.int64), 0).schema
+        sinks = [files.enter_context(folder.writing(block, schema)) for block in range(1, count + 1)]
+        for corpus in _parts(shards, work.part(0.2, 0.8)):
+            blocks = blocks_of(corpus)
+            np.add.at(amounts, (blocks, group_of(selection, corpus)), amounts_of(selection, corpus))
+            order = np.argsort(blocks, kind="stable")
+            edges = np.searchsorted(blocks[order], np.arange(count + 1))
+            table = _table(selection, corpus, order, rows)
+            for sink, (low, high) in zip(sinks, itertools.pairwise(edges)):
+                sink.write(table.slice(low, high - low))
+            rows += len(corpus)
+            tokens += 0.0 if corpus.lengths is None else float(corpus.lengths.sum())
     size = selection.size(rows, tokens or None)
     groups, weights = _fair_weights(selection, amounts.sum(axis=0), float(selection.budget or size))
     anchors = _anchors(selection, sample, size / rows, tokens, folder, work.part(0.8, 1.0))
     drawn = uniform_rows(row_hash(sample.ids, 0), ESTIMATE_ROWS, DRAWN_BY)
     features = pa.FixedSizeListArray.from_arrays(pa.array(sample.features[drawn].ravel()), sample.dim)
     folder.write(folder.drawn, pa.table({"features": features}))
-    names = ["row", *(name for name in shards.sources if name != "input")]
-    for number, listed in enumerate(lists, 1):
-        folder.write(folder.of("rows", number), pa.table(dict(zip(names, np.concatenate(listed).T, strict=True))))
     limits = {name: tuple(values.tolist()) for name, values in (("low", groups.low), ("high", groups.high))}
     plan = Plan(
         config=config,
@@ -113,19 +115,37 @@ def cut_blocks(config: RunConfig, count: int, by: str, folder: Folder, work: Wor
     return plan
 
 
-def _parts(shards: Shards, work: Work) -> Iterator[tuple[np.ndarray, Corpus]]:
-    """All valid rows, a part at a time: where they lie in the sources, int64 ``(n, sources)``, and the opened rows."""
+def _parts(shards: Shards, work: Work) -> Iterator[Corpus]:
+    """Open all valid rows, a part at a time."""
     plan, main = shards.plan(work.part(0.0, 0.1)), shards.sources["input"]
-    rows = np.arange(main.rows) if plan.rows is None else plan.rows
+    count = main.rows if plan.rows is None else len(plan.rows)
     step, work = min(SAMPLE_ROWS, default_row_limit(shards.dim)), work.part(0.1, 1.0)
-    for low in range(0, len(rows), step):
-        part = slice(low, low + step)
-        side = {name: rows[part] if partner is None else partner[part] for name, partner in plan.side.items()}
-        share = work.part(low / len(rows), min(1.0, (low + step) / len(rows)))
-        corpus = shards.read(RowPlan(rows[part], dict(side)), share)
-        numbers = main.starts[corpus.source_file] + corpus.source_row  # invalid rows are left out
-        kept = np.searchsorted(rows[part], numbers)
-        yield np.column_stack([numbers, *(partner[kept] for partner in side.values())]), corpus
+    for low in range(0, count, step):
+        high = min(low + step, count)
+        rows = np.arange(low, high) if plan.rows is None else plan.rows[low:high]
+        side = {name: rows if partner is None else partner[low:high] for name, partner in plan.side.items()}
+        yield shards.read(RowPlan(rows, dict(side)), work.part(low / count, high / count))
+
+
+def _table(config: SelectionConfig, corpus: Corpus, order: np.ndarray, first: int) -> pa.Table:
+    """Rows of a part as the files of blocks hold them.
+
+    Args:
+        order: int64, which rows. first: rows of the parts before.
+    """
+    files = pa.array(list(corpus.provenance.files), pa.string())
+    features = pa.FixedSizeListArray.from_arrays(pa.array(corpus.features[order].ravel()), corpus.dim)
+    columns = {
+        "id": corpus.ids.take(pa.array(order)),
+        "features": features,
+        "quality": corpus.quality[order],
+        **({} if corpus.lengths is None else {"tokens": corpus.lengths[order]}),
+        "group": group_of(config, corpus)[order],
+        "row": first + order,
+        "source_file": files.take(pa.array(corpus.source_file[order])),
+        "source_row": corpus.source_row[order],
+    }
+    return with_fields(pa.table(columns), corpus.id_field.with_name("id"))
 
 
 @dataclass(frozen=True)

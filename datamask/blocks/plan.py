@@ -3,7 +3,7 @@
 | file | rows |
 |---|---|
 | ``drawn.parquet`` | features of random rows, by which the value of the whole is estimated |
-| ``rows-0001.parquet`` | rows of block 1, by their number over all shards |
+| ``rows-0001.parquet`` | rows of block 1: a shard with id, features, quality and tokens, and where each row came from |
 | ``picks-0001.parquet`` | what greedy picked, strongest first, with the gain of each pick |
 | ``cut.parquet`` | the picks of all blocks that the size leaves |
 | ``near-0001.parquet`` | cosine of each drawn row with the nearest row that block 1 selects |
@@ -12,8 +12,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,13 +27,14 @@ from datamask.config import CorpusConfig, RunConfig, SelectionConfig
 from datamask.corpus.corpus import Corpus
 from datamask.corpus.remote_listing import file_stamps
 from datamask.corpus.shards import list_files
-from datamask.errors import InputError, OptionError, VersionError
+from datamask.errors import InputError, OptionError, RemoteError, VersionError
 from datamask.evaluation.token_lengths import token_lengths
 from datamask.files import FORMAT, replacing, write_text
 from datamask.measured import Anchors
 from datamask.parquet import read_table, refusing
 from datamask.polling import Poll, no_poll
 from datamask.quotas import Groups, quota_groups
+from datamask.tables import PARQUET, Format, Sink, table_sink
 
 
 @dataclass(frozen=True)
@@ -139,14 +141,20 @@ class Folder:
         with replacing(path) as part:
             pq.write_table(table, part)
 
-    def read(self, path: Path) -> pa.Table:
-        """Read a table.
+    @contextlib.contextmanager
+    def writing(self, block: int, schema: pa.Schema) -> Iterator[Sink]:
+        """Give a sink for the rows of a block. Raises StoreError."""
+        with replacing(self.of("rows", block)) as part, table_sink(part, Format(PARQUET), schema) as sink:
+            yield sink
+
+    def read(self, path: Path, columns: Sequence[str] | None = None) -> pa.Table:
+        """Read a table, or some columns of it.
 
         Raises:
             InputError: it is missing or damaged.
         """
         with refusing(path, "remove it and give its block again"):
-            return read_table(path)
+            return read_table(path, columns)
 
     def write_plan(self, plan: Plan) -> None:
         write_text(self.path / "plan.json", json.dumps(plan.to_dict(), indent=1))
@@ -175,7 +183,10 @@ class Folder:
             raise InputError(
                 f"{path} is damaged or of another version of datamask; cut the blocks again into an empty folder"
             ) from error
-        now = stamps_of(plan.config.corpus, poll)
+        try:
+            now = stamps_of(plan.config.corpus, poll)
+        except (InputError, RemoteError):  # a machine without the inputs: blocks have files of their own
+            return plan
         changed = sorted(name for name in {*now, *plan.stamps} if now.get(name) != plan.stamps.get(name))
         if changed:
             raise InputError(

@@ -14,12 +14,12 @@ import numpy as np
 import pyarrow as pa
 import torch
 
-from datamask.blocks.plan import Folder, Plan, amounts_of, group_of
+from datamask.blocks.plan import Folder, Plan, amounts_of
+from datamask.config import CorpusConfig
 from datamask.corpus import row_hash
 from datamask.corpus.corpus import Corpus
-from datamask.corpus.opening import look_into
-from datamask.corpus.row_plan import RowPlan
-from datamask.errors import InputError, OptionError
+from datamask.corpus.opening import read_corpus
+from datamask.errors import OptionError
 from datamask.evaluation.pool import Pool
 from datamask.learning.device import resolve
 from datamask.learning.facility_solver import improved, picks_in_order
@@ -28,6 +28,7 @@ from datamask.learning.masks import tie_order
 from datamask.learning.problem import Problem
 from datamask.measured import Anchor
 from datamask.objectives.joint import Joint, Scale, Term
+from datamask.options import QualityColumn
 from datamask.quotas import Groups, amount_by_group
 from datamask.tables import with_fields
 from datamask.work.context import UNWATCHED, Work
@@ -91,7 +92,7 @@ def pick(folder: Folder, plan: Plan, block: int, work: Work = UNWATCHED) -> None
 def select(folder: Folder, plan: Plan, block: int, work: Work = UNWATCHED) -> None:
     """Write the rows that a block selects after swaps at its final size, and how near they are to the drawn rows."""
     drawn = np.array(folder.read(folder.drawn)["features"].combine_chunks().flatten()).reshape(-1, plan.dim)
-    member = np.isin(folder.read(folder.of("rows", block))["row"], cut_rows(folder, plan))
+    member = np.isin(folder.read(folder.of("rows", block), ["row"])["row"], cut_rows(folder, plan))
     if not member.any():
         folder.write(folder.of("near", block), pa.table({"cosine": np.zeros(len(drawn), np.float32)}))
         folder.write(folder.of("selected", block), pa.table({}))
@@ -170,18 +171,19 @@ class _Block:
     @classmethod
     def open(cls, folder: Folder, plan: Plan, block: int, work: Work) -> _Block:
         """Open the rows of a block that has some."""
-        listed, selection = folder.read(folder.of("rows", block)), plan.config.selection
-        rows = np.array(listed["row"])
-        shards = look_into(plan.config.corpus, Work(work.poll), beside=selection.beside)
-        side = {name: np.array(listed[name]) for name in shards.sources if name != "input"}
+        path, selection = folder.of("rows", block), plan.config.selection
+        config = CorpusConfig(
+            (str(path),),
+            id_column="id",
+            feature_column="features",
+            quality_columns=(QualityColumn("quality"),),
+            length_column=None if plan.tokens is None else "tokens",
+        )
         into = None if selection.scratch_dir is None else Path(selection.scratch_dir)
-        corpus = shards.read(RowPlan(rows, dict(side)), work.part(0.0, 0.2), into)
-        if len(corpus) != len(rows):
-            raise InputError(
-                f"block {block} has {len(corpus):,} valid rows, but had {len(rows):,}; cut the blocks again"
-            )
+        corpus = read_corpus(config, work.part(0.0, 0.2), row_limit=plan.rows, into=into)
         pool = Pool.under(selection, corpus, resolve(selection.device), folder.cache, work.part(0.2, 1.0))
-        return cls(plan, pool, rows, group_of(selection, corpus), amounts_of(selection, corpus))
+        rows, group = (np.array(corpus.metadata[name]) for name in ("row", "group"))
+        return cls(plan, pool, rows, group, amounts_of(selection, corpus))
 
     @property
     def corpus(self) -> Corpus:
@@ -230,7 +232,6 @@ class _Block:
     def table(self, rows: np.ndarray, quality: np.ndarray, diversity: np.ndarray) -> pa.Table:
         """The table of some rows. quality, diversity: float64 ``(r,)``, what each adds to the whole."""
         corpus, lamb = self.corpus, self.plan.config.selection.lamb
-        files = pa.array(list(corpus.provenance.files), pa.string())
         columns = {
             "id": corpus.ids.take(pa.array(rows)),
             "row": self.rows[rows],
@@ -241,7 +242,6 @@ class _Block:
             "quality": corpus.quality[rows],
             "marginal_quality": quality,
             "marginal_diversity": diversity,
-            "source_file": files.take(pa.array(corpus.source_file[rows])),
-            "source_row": corpus.source_row[rows],
+            **{name: corpus.metadata[name].take(pa.array(rows)) for name in ("source_file", "source_row")},
         }
         return with_fields(pa.table(columns), corpus.id_field.with_name("id"))
