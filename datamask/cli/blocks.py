@@ -10,7 +10,7 @@ from datamask.cli.common import DONE, check_device, command_work, shell
 from datamask.cli.output import check_apart, check_output, percent, print_json
 from datamask.cli.parser import given_options, run_config
 from datamask.cli.streams import print_text
-from datamask.config import SelectionConfig
+from datamask.config import CorpusConfig, SelectionConfig
 from datamask.errors import OptionError
 from datamask.files import user_path
 from datamask.options import BLOCK_OPTIONS, CORPUS_OPTIONS, OPTIONS, BlockOptions
@@ -60,7 +60,7 @@ def select(options: argparse.Namespace) -> int:
     return _join(Folder(user_path(asked.join).absolute()), check_output(options.output), options)
 
 
-def check_selection(config: SelectionConfig) -> None:
+def check_settings(corpus: CorpusConfig, config: SelectionConfig) -> None:
     """Refuse what blocks cannot do.
 
     Raises:
@@ -78,6 +78,11 @@ def check_selection(config: SelectionConfig) -> None:
     for name in GLOBAL:
         if getattr(config, name) not in (OPTIONS[name].default, None):
             raise OptionError(f"--{name} needs all rows at once, and --blocks opens a part of them; leave it out")
+    if corpus.quality_within is not None or any(column.transform != "raw" for column in corpus.quality_columns):
+        raise OptionError(
+            "--blocks opens a part of the rows, and ranks and z-scores are of all; write them into a column first, and "
+            "name it with --quality_column NAME"
+        )
 
 
 def _cut(asked: BlockOptions, options: argparse.Namespace) -> int:
@@ -85,7 +90,7 @@ def _cut(asked: BlockOptions, options: argparse.Namespace) -> int:
     from datamask.blocks.plan import Folder
 
     config = run_config(options)
-    check_selection(config.selection)
+    check_settings(config.corpus, config.selection)
     if asked.ray is None and options.output is not None:
         raise OptionError("--output is of --join FOLDER, which writes the ids; leave it out of --blocks")
     if asked.ray is not None and options.output is None:

@@ -54,7 +54,7 @@ def test_a_lost_node_costs_its_block_alone(corpus, tmp_path, capsys):  # noqa: F
         solve_on_ray(Folder(folder), cluster.address, step=noted_step)
         loser.join()
         begun = sorted(path.name.partition("-")[0] for path in (folder / "notes").iterdir())
-        assert begun == sorted(["1", "2", "3"] * 2 + ["2"])
+        assert begun == sorted(["1", "2", "3", "4"] * 2 + ["2"])
         assert joined(folder, capsys)[0] == expected
         # a cluster that has nothing to do: the command joins what is there
         words = ["--select_ratio", "0.2", "--into", str(folder), "--output", str(tmp_path / "out.parquet"), "--json"]
