@@ -30,7 +30,7 @@ from datamask.learning.limits import Limits
 from datamask.measured import Anchors
 from datamask.objectives.estimate import ESTIMATE_ROWS
 from datamask.quotas import SLACK, Groups, quota_limits, unit_and_option
-from datamask.tables import score_name, with_fields
+from datamask.tables import as_found, score_name, with_fields
 from datamask.work.context import UNWATCHED, Work
 
 SAMPLE_ROWS = 200_000
@@ -84,7 +84,8 @@ def cut_blocks(config: RunConfig, count: int, by: str, folder: Folder, work: Wor
             edges = np.searchsorted(blocks[order], np.arange(count + 1))
             table = _table(selection, corpus, order, rows)
             for sink, (low, high) in zip(sinks, itertools.pairwise(edges)):
-                sink.write(table.slice(low, high - low))
+                if high > low:
+                    sink.write_table(table.slice(low, high - low))
             rows += len(corpus)
             tokens += 0.0 if corpus.lengths is None else float(corpus.lengths.sum())
     size = selection.size(rows, tokens or None)
@@ -145,7 +146,7 @@ def _table(config: SelectionConfig, corpus: Corpus, order: np.ndarray, first: in
         "source_file": files.take(pa.array(corpus.source_file[order])),
         "source_row": corpus.source_row[order],
     }
-    return with_fields(pa.table(columns), corpus.id_field.with_name("id"))
+    return as_found(with_fields(pa.table(columns), corpus.id_field.with_name("id")))
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,6 @@ from datamask.measured import Anchors
 from datamask.parquet import read_table, refusing
 from datamask.polling import Poll, no_poll
 from datamask.quotas import Groups, quota_groups
-from datamask.tables import PARQUET, Format, Sink, table_sink
 
 
 @dataclass(frozen=True)
@@ -142,9 +141,9 @@ class Folder:
             pq.write_table(table, part)
 
     @contextlib.contextmanager
-    def writing(self, block: int, schema: pa.Schema) -> Iterator[Sink]:
-        """Give a sink for the rows of a block. Raises StoreError."""
-        with replacing(self.of("rows", block)) as part, table_sink(part, Format(PARQUET), schema) as sink:
+    def writing(self, block: int, schema: pa.Schema) -> Iterator[pq.ParquetWriter]:
+        """Give what takes the rows of a block, a row group at a time. Raises StoreError."""
+        with replacing(self.of("rows", block)) as part, pq.ParquetWriter(part, schema) as sink:
             yield sink
 
     def read(self, path: Path, columns: Sequence[str] | None = None) -> pa.Table:

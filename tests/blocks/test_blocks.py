@@ -231,6 +231,16 @@ def test_changed_inputs_are_named(corpus, tmp_path, capsys):
     assert "rows.parquet has changed since" in capsys.readouterr().err
 
 
+def test_ids_come_out_in_the_type_of_the_input(corpus, tmp_path, capsys):
+    table = pq.read_table(corpus / "part-0.parquet")
+    ids = pa.array([bytes([n % 256, n // 256]) for n in range(len(table))], pa.binary(2))
+    pq.write_table(table.set_column(0, "key", ids), tmp_path / "rows.parquet")
+    out, _ = solved(tmp_path / "rows.parquet", tmp_path / "blocks", capsys, "--id_column", "key")
+    assert out.column_names[0] == "key" and out["key"].type == pa.binary(2)
+    places = dict(zip(ids.to_pylist(), range(len(table)), strict=True))
+    assert [places[key] for key in out["key"].to_pylist()] == out["source_row"].to_pylist()
+
+
 @pytest.mark.parametrize("text", ["{", "[]", '{"format": "datamask 1.0"}', '{"format": "datamask 0.9"}'])
 def test_a_plan_that_is_none_is_refused(tmp_path, capsys, text):
     (tmp_path / "plan.json").write_text(text, encoding="utf-8")
