@@ -34,7 +34,7 @@ from datamask.tables import as_found, score_name, with_fields
 from datamask.work.context import UNWATCHED, Work
 
 SAMPLE_ROWS = 200_000
-"""Rows of the sample, and rows that are in memory at a time, at most."""
+"""Rows of the sample, at most."""
 
 CELLS_OF_A_BLOCK = 16
 
@@ -120,7 +120,8 @@ def _parts(shards: Shards, work: Work) -> Iterator[Corpus]:
     """Open all valid rows, a part at a time."""
     plan, main = shards.plan(work.part(0.0, 0.1)), shards.sources["input"]
     count = main.rows if plan.rows is None else len(plan.rows)
-    step, work = min(SAMPLE_ROWS, default_row_limit(shards.dim)), work.part(0.1, 1.0)
+    # an eighth of the memory, and as much for the rows in the order of blocks
+    step, work = max(1, default_row_limit(shards.dim, None) // 2), work.part(0.1, 1.0)
     for low in range(0, count, step):
         high = min(low + step, count)
         rows = np.arange(low, high) if plan.rows is None else plan.rows[low:high]

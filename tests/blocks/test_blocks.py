@@ -103,8 +103,8 @@ def test_ids_are_the_same_whoever_does_the_blocks(corpus, tmp_path, capsys):
     assert joined(tmp_path / "many", capsys)[0] == expected
 
 
-def test_rows_may_be_joined_sampled_and_invalid(corpus, tmp_path, capsys):
-    """Features of other shards in another order, one row without any, and 600 of the rows that are left."""
+def test_rows_may_be_joined_sampled_invalid_and_read_in_parts(corpus, tmp_path, capsys, monkeypatch):
+    """Features of other shards in another order, one row without a score, 600 of the others; read 90 at a time."""
     table = pa.concat_tables(pq.read_table(path) for path in sorted(corpus.glob("*.parquet")))
     order = pa.array(np.random.default_rng(3).permutation(ROWS))
     quality = table["score"].to_pylist()
@@ -114,7 +114,9 @@ def test_rows_may_be_joined_sampled_and_invalid(corpus, tmp_path, capsys):
     pq.write_table(table.select(["id", "features"]).take(order), tmp_path / "right.parquet")
     words = ["--rows", "600", "--drop_invalid", "--select_ratio", "0.2"]
     joined_words = [*words, "--features", str(tmp_path / "right.parquet")]
-    assert main(["select", str(tmp_path / "left.parquet"), *CUT, str(tmp_path / "apart"), *joined_words]) == 0
+    with monkeypatch.context() as patch:
+        patch.setattr("datamask.blocks.cutting.default_row_limit", lambda *_: 180)
+        assert main(["select", str(tmp_path / "left.parquet"), *CUT, str(tmp_path / "apart"), *joined_words]) == 0
     pq.write_table(left.append_column("features", table["features"]), tmp_path / "one.parquet")
     assert main(["select", str(tmp_path / "one.parquet"), *CUT, str(tmp_path / "one"), *words]) == 0
     tables = []
