@@ -25,6 +25,7 @@ from datamask.corpus.sampling import default_row_limit, row_hash, uniform_rows
 from datamask.errors import OptionError
 from datamask.evaluation.anchors import diversity_anchor, quality_anchor
 from datamask.evaluation.pool import Pool
+from datamask.files import sweep
 from datamask.learning.device import resolve
 from datamask.learning.limits import Limits
 from datamask.measured import Anchors
@@ -59,6 +60,7 @@ def cut_blocks(config: RunConfig, count: int, by: str, folder: Folder, work: Wor
         raise OptionError(f"--into {folder.path} holds the blocks of other settings; name an empty folder")
     if any(folder.path.glob("picks-*.parquet")):
         raise OptionError(f"--into {folder.path} holds picks of other blocks; name an empty folder")
+    sweep(folder.path)  # what a killed command left; later other machines write here, whose locks may not be seen
     selection, stamps = config.selection, stamps_of(config.corpus, work.poll)
     sampling = replace(config.corpus, rows=min(config.corpus.rows or SAMPLE_ROWS, SAMPLE_ROWS))
     sample = read_corpus(sampling, work.part(0.0, 0.1), beside=selection.beside)

@@ -87,7 +87,11 @@ def test_ids_are_the_same_whoever_does_the_blocks(corpus, tmp_path, capsys):
     expected, answer = solved(corpus, tmp_path / "one", capsys)
     assert len(expected) == answer["selected"] == 180 and expected["rank"].to_pylist() == list(range(1, 181))
 
+    given = [str(corpus), *CUT, str(tmp_path / "many"), "--select_ratio", "0.2"]
+    killed(started(("datamask.blocks.cutting", "_table", 1), tmp_path / "hung", ["select", *given]))
+    assert not (tmp_path / "many" / "rows-0001.parquet").exists()
     cut(corpus, tmp_path / "many")
+    assert not list((tmp_path / "many").glob(".*"))
     cut(corpus, tmp_path / "many")  # the same again changes nothing
     words = ["select", "--block", "2", "--into", str(tmp_path / "many")]
     killed(started(("datamask.blocks.solving", "picks_in_order", 0), tmp_path / "hangs", words))
