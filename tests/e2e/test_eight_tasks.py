@@ -77,7 +77,7 @@ def test_the_eight_tasks(browser_page: Page, tmp_path):
         done("compare")
         page.locator(".st-key-menu").get_by_role("link", name="Map").click()
         followed(page, 0.8)
-        lasso(page, 0, 1 / 16)
+        lasso(page, 0, 1 / 8)
         walk.clicks += 1
         walk.click(page.get_by_role("button", name=re.compile("^Pin these ")))
         expect(page.get_by_role("button", name=re.compile("^Pinned "))).to_be_visible()
