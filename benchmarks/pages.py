@@ -613,7 +613,7 @@ def measure_starts(browser: Browser, work: Path, starts: int) -> dict:
             start = time.perf_counter()
             page.goto(address, wait_until="commit")
             page.locator(".map[data-drawn='1']").wait_for()
-            page.get_by_text(re.compile(r"\d selected")).first.wait_for()
+            page.locator(".answer .size").first.wait_for()
             page.wait_for_function(STILL)
             seconds.append(time.perf_counter() - start)
             print(f"first map: {seconds[-1]:.2f} s, load {os.getloadavg()[0]:.1f}", flush=True)
