@@ -81,10 +81,10 @@ def cut_blocks(config: RunConfig, count: int, by: str, folder: Folder, work: Wor
         sinks = [files.enter_context(folder.writing(block, schema)) for block in range(1, count + 1)]
         for corpus in _parts(shards, work.part(0.2, 0.8)):
             blocks = blocks_of(corpus)
-            np.add.at(amounts, (blocks, group_of(selection, corpus)), amounts_of(selection, corpus))
             order = np.argsort(blocks, kind="stable")
             edges = np.searchsorted(blocks[order], np.arange(count + 1))
             table = _table(selection, corpus, order, rows)
+            np.add.at(amounts, (blocks[order], np.array(table["group"])), amounts_of(selection, corpus)[order])
             for sink, (low, high) in zip(sinks, itertools.pairwise(edges)):
                 if high > low:
                     sink.write_table(table.slice(low, high - low))
@@ -209,9 +209,9 @@ def _fair_weights(config: SelectionConfig, amounts: np.ndarray, most: float) -> 
     unit, option = unit_and_option(None if config.budget is None else amounts)
     if most >= amounts.sum():
         raise OptionError(f"{option} selects all {amounts.sum():,.0f} {unit}; lower it")
-    nobody = np.zeros(0, np.int64)
-    tokens = None if config.budget is None else nobody.astype(float)
-    low, high, names = quota_limits(config.quotas, nobody, most, nobody.astype(bool), tokens)
+    no_rows = np.zeros(0, np.int64)
+    tokens = None if config.budget is None else no_rows.astype(float)
+    low, high, names = quota_limits(config.quotas, no_rows, most, no_rows.astype(bool), tokens)
     least, greatest = low.sum(), np.minimum(high, amounts).sum()
     if (low > amounts).any() or not least <= most <= greatest * (1 + SLACK):
         there = ", ".join(f"{amount:,.0f} {unit} of {name}" for name, amount in zip(names, amounts))
