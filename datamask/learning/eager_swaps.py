@@ -327,10 +327,12 @@ def _swap(
         for e in range(offsets[i], offsets[i + 1]):
             v = rows[e]
             s = listed_near[e]
+            if s <= second[v]:  # as at most rows that list i
+                continue
             if s > best[v]:
                 gain += s - best[v]
             # with i in, losing v's owner costs less: v falls back to i or to its second
-            if owner[v] >= 0 and s > second[v] and best[v] > second[v]:
+            if owner[v] >= 0 and best[v] > second[v]:
                 j = owner[v]
                 if spared[j] == 0.0:
                     touched[met] = j
@@ -376,7 +378,7 @@ def _swap(
             winner_tree.change(tree, leaf, root[band[out]], out, np.inf)
             for e in range(offsets[out], offsets[out + 1]):
                 v = rows[e]
-                if owner[v] != out and other[v] != out:
+                if listed_near[e] < second[v] or (owner[v] != out and other[v] != out):
                     continue
                 loss[owner[v]] -= best[v] - second[v]
                 met = _note(owner[v], spared, touched, met)
@@ -389,7 +391,7 @@ def _swap(
         for e in range(offsets[i], offsets[i + 1]):
             v = rows[e]
             s = listed_near[e]
-            if owner[v] == i or other[v] == i or (s <= second[v] and other[v] >= 0):
+            if (s <= second[v] and other[v] >= 0) or owner[v] == i or other[v] == i:
                 continue
             if owner[v] >= 0:
                 loss[owner[v]] -= best[v] - second[v]
