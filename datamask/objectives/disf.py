@@ -266,19 +266,24 @@ class DiSF(SetFunction):
 class Standardised:
     """Rows ``(n, d)`` with pool mean 0 and sd 1 per dimension, made as they are asked for.
 
+    Where features nearly coincide, the mean as float32 holds it is off by a share of the sd that counts. So what it
+    lacks is subtracted too.
+
     Attributes:
         shape: n and d. device: of the rows.
     """
 
     def __init__(self, features: Tensor, mean: Tensor, inverse: Tensor) -> None:
-        self._features, self._mean, self._inverse = features, mean, inverse
+        """Args: mean, inverse: of the sd, float64 ``(d,)``."""
+        self._features, self._mean, self._inverse = features, mean.float(), inverse.float()
+        self._rest = (mean - self._mean).float()
         self.shape, self.device = features.shape, features.device
 
     def __getitem__(self, rows: Tensor | slice | int) -> Tensor:
         """Some rows, float32 ``(r, d)``, or one."""
         if isinstance(rows, Tensor):  # a copy already
-            return self._features[rows].sub_(self._mean).mul_(self._inverse)
-        return (self._features[rows] - self._mean).mul_(self._inverse)
+            return self._features[rows].sub_(self._mean).sub_(self._rest).mul_(self._inverse)
+        return (self._features[rows] - self._mean).sub_(self._rest).mul_(self._inverse)
 
 
 def standardise(features: Tensor, poll: Poll = no_poll) -> Tensor | Standardised:
@@ -297,7 +302,7 @@ def standardise(features: Tensor, poll: Poll = no_poll) -> Tensor | Standardised
     sd = (variance / n).sqrt()
     alive = sd > DEAD_SHARE * sd.median()
     inverse = torch.where(alive, 1.0 / sd.clamp_min(torch.finfo(torch.float64).tiny), 0.0)
-    rows = Standardised(features, mean.float(), inverse.float())
+    rows = Standardised(features, mean, inverse)
     if not held_bytes(n, d):
         return rows
     out = torch.empty_like(features, memory_format=torch.contiguous_format)

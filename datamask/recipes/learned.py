@@ -103,7 +103,7 @@ def weighted_moment(
 def standardisation(features: np.ndarray, poll: Poll = no_poll) -> tuple[np.ndarray, np.ndarray]:
     """Mean and inverse standard deviation of every dimension, float64 ``(d,)`` each; 0 for dead dimensions.
 
-    Rounded to float32, in which the objective standardises.
+    The inverse is rounded to float32, as the objective's is.
     """
     n, d = features.shape
     parts = parts_of(np.arange(n))
@@ -116,7 +116,7 @@ def standardisation(features: np.ndarray, poll: Poll = no_poll) -> tuple[np.ndar
         poll()
         variance += np.square(features[part].astype(np.float64) - mean).sum(axis=0)
     inverse_sd = inverse_sd_of(np.sqrt(variance / n))
-    return mean.astype(np.float32).astype(np.float64), inverse_sd.astype(np.float32).astype(np.float64)
+    return mean, inverse_sd.astype(np.float32).astype(np.float64)
 
 
 def inverse_sd_of(sd: np.ndarray) -> np.ndarray:

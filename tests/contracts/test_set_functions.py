@@ -53,6 +53,18 @@ def test_value_is_the_definition(name, pool, subsets, device):
         )
 
 
+def test_value_is_the_definition_where_rows_nearly_coincide(name, rng, subsets, device):
+    """A mean as float32 holds it is off by a thousandth of the spread here."""
+    for spread in (1e-2, 1e-3, 1e-4):
+        pool = rng.normal(size=D) + spread * rng.normal(size=(N, D))
+        given = (pool / np.linalg.norm(pool, axis=1, keepdims=True)).astype(np.float32)
+        function = bind(name, given, device)
+        for members in subsets:
+            assert function.value(mask_of(members, N, device)) == pytest.approx(
+                truth.OBJECTIVES[name](given.astype(np.float64), members), abs=1e-6
+            )
+
+
 def test_step_values_agree_with_exact_values(name, pool, subsets, device):
     function = bind(name, pool, device)
     masks = torch.stack([mask_of(members, N, device) for members in subsets])
