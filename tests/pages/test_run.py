@@ -422,6 +422,13 @@ def test_a_run_that_does_not_exist_is_said_once(page, opened, name):
     assert "<b>" not in app.warning[0].value
 
 
+def test_a_link_to_a_run_that_does_not_exist_opens_what_a_bare_address_does(page, opened, finished):
+    run = finished(name="newest")
+    app = page("pages/evidence.py", run="no-such-run")
+    assert not app.exception and "does not exist here" in app.warning[0].value
+    assert (app.query_params["corpus"], app.query_params["run"]) == (opened.key, run.id)
+
+
 def test_the_settings_of_a_run_fill_the_form(page, opened, finished):
     run = finished(
         objective="pairwise:0.7,facility:0.3", lamb=0.9, collapse="0.97", estimator="reinforce", n_rollout=16

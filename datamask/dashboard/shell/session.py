@@ -177,12 +177,11 @@ def current_opening() -> Opening | None:
         if key and opening is None:
             views.change(corpus="")
             st.warning("This server has never opened the corpus of this link. Choose a corpus on the Data page.")
-        if opening is None and views.now().run:
-            run = current_run()
+        run = current_run() if opening is None else None
+        if run is not None:
             # a run whose settings cannot be read is listed with its reason; it must not take the page down
             with contextlib.suppress(StoreError):
-                if run is not None:
-                    opening = open_corpus_of(run)
+                opening = open_corpus_of(run)
         elif opening is None:
             opening = first_opening()
     except Outside as error:
