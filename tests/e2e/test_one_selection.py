@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
+from datamask.analyses.samples.extremes_panel import HEADINGS
 from datamask.config import CorpusConfig, RunConfig, SelectionConfig
 from datamask.corpus import Corpus, open_corpus
 from datamask.corpus.projections.layouts import Layout, stored_layout
@@ -362,6 +363,9 @@ def test_on_the_demo_all_pages_follow_lambda(browser_page: Page, tmp_path):
         region_of_each(open_corpus(demo.config()), demo.results() / "cache"),
     )
     with served(tmp_path, DATAMASK_SAMPLE="") as address:
+        page.goto(f"{address}/?lambda=0.8")  # a stored point that is no run: the solver is begun once it is drawn
+        followed(page, 0.8)
+        expect(page.get_by_text(HEADINGS[0])).to_be_visible()
         page.goto(address)
         followed(page, 0.5)
         for lamb in LAMBDAS:

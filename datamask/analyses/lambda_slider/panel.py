@@ -131,7 +131,7 @@ def follow(current: Current) -> None:
     workspace = current.workspace
     if current.under_way:
         st.fragment(_watch, run_every=EVERY)(workspace, len(current.along.points))
-    if current.begins_later:
+    if current.begins_later or current.awaits_scores:
         st.fragment(_begin, run_every=LATER)(workspace, [])
 
 
@@ -145,12 +145,15 @@ def _watch(workspace: Workspace, drawn: int) -> None:
 
 def _begin(workspace: Workspace, drawn: list[bool]) -> None:
     """Begin what answers between the kept points, once the page is drawn: it would take the processor from the browser.
+    The page is drawn again when it can say what each row adds.
 
     Args:
         drawn: empty at the drawing of the page, no longer when this is drawn by itself.
     """
-    if drawn:
+    now = currently.known(workspace)
+    if drawn and now.begins_later:
         currently.begin_later(workspace)
+    elif drawn and not now.awaits_scores:
         st.rerun()  # for the last time
     drawn.append(True)
 

@@ -73,6 +73,6 @@ def _lines(corpus: Corpus, rows: np.ndarray) -> list[str]:
     texts = [None] * len(rows) if corpus.texts is None else beginnings(corpus.texts, rows, 2 * LETTERS).to_pylist()
     scores = corpus.quality[rows]
     return [
-        f":gray[score {words.plain(f'{score:.3g}')}] {words.plain(cut(text or name, LETTERS), LETTERS)}"
+        f":gray[score {words.value(score, 3)}] {words.plain(cut(text or f'id {name}', LETTERS), LETTERS)}"
         for score, text, name in zip(scores, texts, ids, strict=True)
     ]

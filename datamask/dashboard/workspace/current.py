@@ -146,6 +146,11 @@ class Current:
         begun = self.problem in st.session_state.get(BEGUN, ())
         return not begun and lambda_points.prepared_at_once(self.workspace.corpus, self.workspace.settings)
 
+    @property
+    def awaits_scores(self) -> bool:
+        """Whether the solver beside kept points is not ready to say what each row adds."""
+        return self.kept and self.behind is not None and self.behind.alive and self.behind.preparing
+
 
 def current(workspace: Workspace, seconds: float = WAITS, *, begin: bool = True) -> Current:
     """The current selection of a workspace: `known`, then `chosen`."""

@@ -1,11 +1,12 @@
 // Where the samples lie dense: lines around a half, four fifths and all but a twentieth of them, found once per ground in
 // its own coordinates and drawn once per view, into the picture that the marks are stamped on.
 
-const CELLS = 96, HOLDING = [0.5, 0.8, 0.95], LINE = 0.17; // the last as VEIL
+const CELLS = 96, EDGE = 6, HOLDING = [0.5, 0.8, 0.95], LINE = 0.17; // cells beyond the samples, for whole lines; as VEIL
 
 // The lines as pieces, four numbers each. Each sample counts in its cell; three running means make that smooth.
-function contoursOf({ points, view: [left, right, low, high] }) {
-  const pieces = [], density = new Float32Array(CELLS * CELLS), wide = (right - left) / CELLS, tall = (high - low) / CELLS;
+function contoursOf({ points, view: [least, right, lowest, high] }) {
+  const pieces = [], density = new Float32Array(CELLS * CELLS), within = CELLS - 2 * EDGE;
+  const wide = (right - least) / within, tall = (high - lowest) / within, left = least - EDGE * wide, low = lowest - EDGE * tall;
   for (let i = 0; i < points.length; i += 2) {
     const column = Math.floor((points[i] - left) / wide), row = Math.floor((points[i + 1] - low) / tall);
     if (column >= 0 && row >= 0 && column < CELLS && row < CELLS) density[row * CELLS + column]++;
