@@ -154,7 +154,7 @@ def test_annealing_leaves_a_local_optimum_within_the_limits_and_ends_in_one(rng)
         again = EagerSwaps(lists, bonus, after.copy(), visit, limits)
         assert len(again.advance()) == 0
         gains.append(function.value(torch.from_numpy(after)) - optimum)
-    assert np.median(gains) > 0.0005
+    assert np.median(gains) > 0.0002
 
 
 def test_annealing_does_not_depend_on_how_often_it_polls(rng, monkeypatch):

@@ -335,8 +335,11 @@ def test_what_answers_between_kept_points_is_begun_after_the_page_is_drawn_once(
         begin(workspace, drawn)
         assert live._holder().sessions == {} and again == []  # this is the drawing of the page
         begin(workspace, drawn)
+        (behind,) = live._holder().sessions.values()
+        behind.wait(60)
+        assert again == []
+        begin(workspace, drawn)  # it can say what each row adds
         assert again == [1]
-    (behind,) = live._holder().sessions.values()
     assert not behind.asked and behind.alive
     # another problem took its room: it is not begun again in this session
     behind.stop()
