@@ -240,8 +240,10 @@ def _answer(now: Current, lamb: float, seconds: float) -> LambdaPoint | None:
     if asked == (behind.number, lamb, behind.ready):
         return cast(LambdaPoint, point)
     ready = behind.ready
-    # asked before the problem is posed, it is solved before all other lambdas
-    found = lambda_points.selected_at(behind, lamb, 0.0 if behind.preparing else seconds)
+    # asked before the problem is posed, it is solved before all other lambdas; a page that nobody has seen yet does not
+    # wait for it, nor one that would wait in vain
+    moments = behind.asked and lambda_points.prepared_at_once(behind.corpus, behind.config)
+    found = lambda_points.selected_at(behind, lamb, seconds if moments or not behind.preparing else 0.0)
     if found is None:
         return None
     point = lambda_point.of_answer(found)
