@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from datamask.errors import StoreError
+from datamask.work.ledger import in_words
 
 ZEROS = bytes(1 << 20)
 """Written where the system cannot take bytes of a disk in one call."""
@@ -52,7 +53,7 @@ class Place:
                 return np.ndarray(shape, kind, mmap.mmap(file.fileno(), nbytes))
         except OSError as error:
             raise StoreError(
-                f"{nbytes / 1e9:,.2f} GB cannot be written to {self.folder}: {error.strerror or error}; free some "
+                f"{in_words(nbytes)} cannot be written to {self.folder}: {error.strerror or error}; free some "
                 "space, or name another folder with --scratch_dir (into= in Python)"
             ) from error
 

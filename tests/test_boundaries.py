@@ -84,7 +84,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "config": {"errors", "options", "catalogue"},
     "ablation": {"errors", "options", "catalogue", "config"},
     "files": {"errors", "storage.address"},
-    "places": {"errors"},
+    "places": {"errors", "work"},
     "schemas": set(),
     "measured": {"schemas"},
     "evaluation.result": {"schemas", "measured"},

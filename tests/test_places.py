@@ -88,7 +88,7 @@ def test_room_is_taken_at_once_and_none_is_one_sentence(tmp_path, monkeypatch, i
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, hard))
     try:
-        with pytest.raises(StoreError, match=r"0\.01 GB cannot be written to .*: File too large; .*--scratch_dir"):
+        with pytest.raises(StoreError, match=r"8 MiB cannot be written to .*: File too large; .*--scratch_dir"):
             Place(tmp_path).empty((1 << 20,), np.float64)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))

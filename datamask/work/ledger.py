@@ -37,12 +37,15 @@ while large ones fill the rest."""
 FREED_BYTES = 64 << 20
 """When so much was reserved and is no longer, what was freed is given back to the system before more is taken."""
 
+UNITS = (2**50, "PiB"), (2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB")
+
 Ask = Callable[[], bool]
 
 
 def in_words(count: float) -> str:
     """Bytes for people, such as ``1.86 GiB``."""
-    return f"{count / 2**30:,.3g} GiB" if count >= 2**30 / 10 else f"{count / 2**20:,.3g} MiB"
+    size, unit = next(named for named in UNITS if count >= named[0] / 10 or named == UNITS[-1])
+    return f"{count / size:,.3g} {unit}"
 
 
 class Reservation:
