@@ -40,7 +40,6 @@ EQUAL = (
     "collapse",
     *RULES,
     "scale",
-    "all_rows",
 )
 """Settings that say which selection it is; the objective and lambda do where they have a say."""
 

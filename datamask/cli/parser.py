@@ -85,7 +85,6 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
     places = " ".join(f"{action.metavar}{'...' if action.nargs else ''}" for action in parser._get_positional_actions())
     parser.usage = f"datamask {name} {places} [options]".replace("  ", " ")
     words = _underscored(words[len(name.split()) :])
-    typed = [*name.split(), *words]
     if "--" in words:
         # argparse forgets a bare -- when words are intermixed; what follows it are inputs, whatever they look like
         place = words.index("--")
@@ -93,7 +92,7 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
     parser.refuse_unknown(words)
     # intermixed, so that `select A.parquet --output O.parquet B.parquet` reads both files
     options = parser.parse_intermixed_args(words)
-    options.command, options.typed = name, typed
+    options.command = name
     return options
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import traceback
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from datamask import catalogue
@@ -66,9 +67,7 @@ def _forecast(options: argparse.Namespace, config: RunConfig) -> int:
     from datamask.runs.forecast import forecast
 
     with command_work("without a run") as work:
-        told = forecast(config, work.poll)
-    if told.minutes > beyond_memory.MOST_MINUTES and config.selection.all_rows and not options.all:
-        say(f"`select` accepts more than {beyond_memory.MOST_TIME} with --all; --rows N takes a sample")
+        told = forecast(config, Path(options.runs_dir), work.poll)
     if options.json:
         print_json(told.to_dict())
     else:
@@ -89,7 +88,7 @@ def _check_weights(options: argparse.Namespace, config: RunConfig, output: str |
         return
     if why := refusal(config.selection):
         raise OptionError(f"--weights: {why}")
-    if config.selection.scratch_dir is not None or config.selection.all_rows:
+    if config.selection.scratch_dir is not None:
         raise OptionError(
             "a selection from all rows in mapped files keeps no weights; use --rows N, or leave --weights out"
         )
@@ -157,9 +156,6 @@ def _work(run: Run, output: str | None, options: argparse.Namespace, *, new: boo
             RunStore(options.runs_dir).remove(run.id)
         raise error
     facts = run.facts()
-    if run.config.selection.scratch_dir is not None:  # no look at the shards came first
-        for used in (facts.get("notes") or [])[:1]:
-            say(used)
     say_left_out(facts.get("dropped") or {})
     if outcome.status.state != "done":
         resume = shell(of_run(["resume"], run.id, options))

@@ -249,16 +249,6 @@ def _fitting_rows(main: Source, columns: Columns, dim: int) -> int:
     return default_row_limit(dim, None, metadata_bytes=metadata_bytes(main, feature, dim))
 
 
-def fits_in_memory(config: CorpusConfig, poll: Poll = no_poll) -> bool:
-    """Whether all rows would be opened, were no number of them given.
-
-    Raises:
-        InputError, RemoteError, Stopped: as `open_corpus`.
-    """
-    look = look_at(config, poll)
-    return look.rows <= look.fitting
-
-
 @dataclass(frozen=True)
 class Look:
     """What a look at the shards says of a corpus.

@@ -326,19 +326,10 @@ class SelectionOptions:
         help="Approximate is faster and misses about 1 in 100. Automatic is exact on a GPU, and on a CPU up to 200,000 "
         "rows.",
     )
-    all_rows: bool = option(
-        Flag(),
-        "All rows",
-        "select from all rows of a corpus that does not fit in memory, however long it takes",
-        "",
-        BEYOND_MEMORY,
-        default=False,
-        flags=("--all",),
-    )
     scratch_dir: str | None = option(
         Folder(),
         "Scratch folder",
-        "folder for files with the features and neighbor lists; select from all rows, even if they fit in memory",
+        "folder for files with the features and neighbor lists; select from all rows there, even if they fit in memory",
         "FOLDER",
         BEYOND_MEMORY,
     )

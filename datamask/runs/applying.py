@@ -1,6 +1,6 @@
 """A run on a sample carried over to all rows of its corpus: the same question, on mapped arrays, and its outcome.
 
-What is asked is asked as `select --all` asks it; a process of its own does it (`datamask.runs.detached`).
+What is asked is asked as `select --scratch_dir` asks it; a process of its own does it (`datamask.runs.detached`).
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from importlib import metadata
 from pathlib import Path
 
 from datamask import __version__
-from datamask.config import RunConfig, SelectionConfig
+from datamask.config import RunConfig
 from datamask.errors import InputError, RunStateError, StoreError
 from datamask.files import ABANDONED_SECONDS, FORMAT, sweep
 from datamask.runs.formats import write_json
@@ -62,11 +62,6 @@ def new_run_id(config: RunConfig) -> str:
     terms = "-".join(name.rpartition(":")[2] for name, _ in config.selection.terms).lower()
     objective = re.sub(r"[^a-z0-9]+", "-", terms).strip("-")
     return f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{objective}-{secrets.token_hex(4)}"
-
-
-def scratch_place(selection: SelectionConfig, root: Path) -> Path:
-    """The folder for the mapped files of a run: the one it names, else one beside the runs, in `root`."""
-    return Path(selection.scratch_dir or root / SCRATCH).absolute()
 
 
 def create_folder(root: Path, run_id: str, config: RunConfig, output: str | None) -> Path:

@@ -22,8 +22,8 @@ from datamask.errors import StoreError
 from datamask.files import existing_parent
 from datamask.memory import memory_bytes
 from datamask.polling import Poll, no_poll
-from datamask.runs.folders import scratch_place
 from datamask.runs.phases import LOADING_SECONDS, Phase, expected_seconds
+from datamask.work.ledger import in_words
 
 LIBRARY_BYTES = 500_000_000
 """Memory of the process before it holds a row."""
@@ -41,6 +41,9 @@ dimensions: the constants there are of fewer dimensions."""
 READ_SECONDS, READ_DIM_SECONDS = 8e-7, 1.2e-8
 """Reading a row, and a dimension of it."""
 
+LARGER_DISK = "name a larger disk with --scratch_dir or DATAMASK_RUNS_DIR, or take a uniform sample with --rows N"
+"""What to do where the files have no room."""
+
 
 @dataclass(frozen=True)
 class Forecast:
@@ -50,8 +53,9 @@ class Forecast:
         rows: that it selects from. total_rows, dim: of the corpus.
         selected: S; None where a token budget leaves it open.
         columns: role -> name of the column, or names.
-        all_rows: whether it works on mapped arrays.
-        memory_bytes: of the process at its peak. disk_bytes: that it needs at most. minutes: on this machine.
+        mapped: whether it works on mapped arrays.
+        memory_bytes: of the process at its peak. disk_bytes: that it needs at most, most of it in `folder`.
+        minutes: on this machine.
     """
 
     rows: int
@@ -59,9 +63,10 @@ class Forecast:
     dim: int
     selected: int | None
     columns: dict[str, str]
-    all_rows: bool
+    mapped: bool
     memory_bytes: int
     disk_bytes: int
+    folder: str
     minutes: float
 
     @property
@@ -71,35 +76,67 @@ class Forecast:
         kept = "rows as fill the budget, " if self.selected is None else ""
         sample = f" (a sample of {self.total_rows:,})" if self.rows < self.total_rows else ""
         columns = ", ".join(f"{name} ({role})" for role, name in self.columns.items())
-        lacks = memory_bytes() < self.memory_bytes
         return (
             f"{count} {kept}of {self.rows:,} rows{sample} of {self.dim:,} dimensions"
-            f"{', in mapped files' if self.all_rows else ''}. Columns: {columns}. Takes about "
-            f"{time_text(60 * self.minutes)}, {bytes_text(self.memory_bytes)} of memory and "
-            f"{bytes_text(self.disk_bytes)} of disk."
-            f"{f' That is more memory than this machine has ({bytes_text(memory_bytes())}).' if lacks else ''}"
+            f"{', in mapped files' if self.mapped else ''}. Columns: {columns}. {self.takes}"
         )
+
+    @property
+    def takes(self) -> str:
+        """Time, memory and disk in sentences, and which of them this machine lacks."""
+        most = memory_bytes()
+        return (
+            f"Takes about {time_text(60 * self.minutes)}, {in_words(self.memory_bytes)} of memory and {self.disk}."
+            f"{f' That is more memory than this machine has ({in_words(most)}).' if most < self.memory_bytes else ''}"
+            f"{'' if self.fits else f' That is more disk than is free; {LARGER_DISK}.'}"
+        )
+
+    @property
+    def disk(self) -> str:
+        """The disk that is needed, and what is free there."""
+        return f"{in_words(self.disk_bytes)} of disk ({in_words(self.free_bytes)} free in {self.folder})"
+
+    @property
+    def free_bytes(self) -> int:
+        """Bytes that are free in the folder now.
+
+        Raises:
+            StoreError: the folder cannot be looked at.
+        """
+        try:
+            return shutil.disk_usage(existing_parent(Path(self.folder))).free
+        except OSError as error:
+            raise StoreError(f"the folder {self.folder} cannot be used: {error.strerror or error}") from error
+
+    @property
+    def fits(self) -> bool:
+        """Whether the disk has room."""
+        return self.disk_bytes <= self.free_bytes
 
     def to_dict(self) -> dict[str, Any]:
         """All of it as JSON."""
-        return asdict(self)
+        return {**asdict(self), "free_bytes": self.free_bytes}
 
 
-def forecast(config: RunConfig, poll: Poll = no_poll) -> Forecast:
+def forecast(config: RunConfig, root: Path, poll: Poll = no_poll) -> Forecast:
     """Say what a selection takes.
+
+    Args:
+        root: the folder of the runs.
 
     Raises:
         InputError: a shard that cannot be used. RemoteError: a store does not answer. Stopped: from `poll`.
     """
     selection, look = config.selection, look_at(config.corpus, poll)
-    beyond = selection.scratch_dir is not None or (selection.all_rows and look.rows > look.fitting)
-    # on all rows, --rows is the sample that pages draw
-    rows = look.rows if beyond else min(look.rows, config.corpus.rows or look.fitting)
+    mapped = selection.scratch_dir is not None
+    # in mapped files, --rows is the sample that pages draw
+    rows = look.rows if mapped else min(look.rows, config.corpus.rows or look.fitting)
     selected = None if selection.budget is not None else selection.size(rows)
     columns = {role: name for role, name in look.columns.items() if name}
     memory, arrays, disk, seconds = _by_stages(selection, look, rows, selected or max(1, rows // 2))
-    memory, disk = (memory, disk + arrays) if beyond else (memory + arrays, disk)
-    return Forecast(rows, look.rows, look.dim, selected, columns, beyond, memory, disk, seconds / 60)
+    memory, disk = (memory, disk + arrays) if mapped else (memory + arrays, disk)
+    folder = str(Path(selection.scratch_dir or root).absolute())
+    return Forecast(rows, look.rows, look.dim, selected, columns, mapped, memory, disk, folder, seconds / 60)
 
 
 def _by_stages(selection: SelectionConfig, look: Look, n: int, size: int) -> tuple[int, int, int, float]:
@@ -126,38 +163,6 @@ def _by_stages(selection: SelectionConfig, look: Look, n: int, size: int) -> tup
         arrays += n * listed * ENTRY_BYTES
         disk += n * listed * CACHED_BYTES
     return memory, arrays, disk, seconds
-
-
-def room(config: RunConfig, told: Forecast, root: Path) -> tuple[str, bool]:
-    """Where the mapped files of a run lie, what they need and what is free there, in words; whether they fit.
-
-    Args:
-        root: the folder of the runs.
-
-    Raises:
-        StoreError: the folder cannot be looked at.
-    """
-    place = scratch_place(config.selection, root)
-    try:
-        free = shutil.disk_usage(existing_parent(place)).free
-    except OSError as error:
-        raise StoreError(f"the folder for mapped files, {place}, cannot be used: {error.strerror or error}") from error
-    needed, there = bytes_text(told.disk_bytes), bytes_text(free)
-    sentence = f"Mapped files lie in {place}: they need {needed}, and {there} are free there."
-    if told.disk_bytes <= free:
-        return sentence, True
-    return (
-        f"{sentence} That does not fit: make room, or name a larger disk, with --scratch_dir or DATAMASK_RUNS_DIR.",
-        False,
-    )
-
-
-def bytes_text(count: float) -> str:
-    """Bytes as people say them: ``"1.2 GB"``."""
-    for unit, size in (("PB", 1e15), ("TB", 1e12), ("GB", 1e9), ("MB", 1e6)):
-        if count >= size:
-            return f"{count / size:,.1f} {unit}"
-    return f"{count / 1e3:,.1f} kB"
 
 
 HOUR, DAY, YEAR = 3600.0, 86_400.0, 365.25 * 86_400.0

@@ -6,14 +6,10 @@ import math
 from dataclasses import replace
 from pathlib import Path
 
-from datamask.config import CorpusConfig, RunConfig, SelectionConfig
+from datamask.config import CorpusConfig, SelectionConfig
 from datamask.corpus.corpus import Corpus
-from datamask.corpus.opening import fits_in_memory
 from datamask.corpus.shared_corpora import shared_corpora
-from datamask.errors import OptionError
-from datamask.memory import ACROSS_A_NETWORK, IN_MEMORY, file_system, lies_in_memory
-from datamask.polling import Poll, no_poll
-from datamask.runs.folders import scratch_place
+from datamask.memory import ACROSS_A_NETWORK, IN_MEMORY, file_system
 from datamask.runs.store import Run
 from datamask.work.context import UNWATCHED, Work
 
@@ -24,35 +20,6 @@ SAMPLE_ROWS, SAMPLE_MEMBERS, LARGEST_SAMPLE = 20_000, 100, 200_000
 def sample_rows(config: SelectionConfig) -> int:
     """The size of the sample that pages draw of a run on mapped arrays, without --rows."""
     return min(max(SAMPLE_ROWS, math.ceil(SAMPLE_MEMBERS / config.select_ratio)), LARGEST_SAMPLE)
-
-
-def is_mapped(config: RunConfig, poll: Poll = no_poll) -> bool:
-    """Whether arrays of all rows lie in files: a folder for them is named, or all rows are wanted and do not fit.
-
-    Raises:
-        InputError, RemoteError, Stopped: as `datamask.corpus.open_corpus`.
-    """
-    selection = config.selection
-    if selection.scratch_dir is not None:
-        return True
-    return selection.all_rows and not fits_in_memory(config.corpus, poll)
-
-
-def maps_folder(config: RunConfig, root: Path, poll: Poll = no_poll) -> Path | None:
-    """The folder of these files; None: the arrays are in memory.
-
-    Args:
-        root: the folder of the runs.
-
-    Raises:
-        OptionError: no folder is named, and the one beside the runs saves no memory. Others: as `is_mapped`.
-    """
-    if not is_mapped(config, poll):
-        return None
-    folder = scratch_place(config.selection, root)
-    if config.selection.scratch_dir is None and lies_in_memory(folder):
-        raise OptionError(f"{folder} lies in memory (tmpfs), where files save none; name a disk with --scratch_dir")
-    return folder
 
 
 def place_sentence(folder: Path) -> str:
@@ -79,11 +46,12 @@ def selected_from(run: Run) -> CorpusConfig:
     return run.config.corpus if run.whole is None else replace(run.config.corpus, rows=None)
 
 
-def all_rows_of(run: Run, work: Work = UNWATCHED) -> Corpus:
-    """The corpus that a run on mapped arrays selects from.
+def open_selected_from(run: Run, work: Work = UNWATCHED) -> Corpus:
+    """The corpus that a run selects from, in its mapped files if it names a folder for them.
 
     Raises:
-        OptionError: as `maps_folder`. Others: as `corpus_of`.
+        As `corpus_of`.
     """
-    into = maps_folder(run.config, run.path.parent, work.poll)
-    return shared_corpora().get(selected_from(run), work, beside=run.config.selection.beside, into=into)
+    selection = run.config.selection
+    into = None if selection.scratch_dir is None else Path(selection.scratch_dir)
+    return shared_corpora().get(selected_from(run), work, beside=selection.beside, into=into)

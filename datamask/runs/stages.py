@@ -33,7 +33,7 @@ from datamask.measured import Anchors
 from datamask.runs import contents, digests, phases, run_facts, whole
 from datamask.runs.execution import Execution
 from datamask.runs.folders import RUN_ID
-from datamask.runs.mapping import all_rows_of, corpus_of, is_mapped, place_sentence, selected_from
+from datamask.runs.mapping import open_selected_from, place_sentence, selected_from
 from datamask.runs.phases import Phase
 from datamask.runs.recording import Recorder
 from datamask.runs.records import CHECKPOINT
@@ -55,8 +55,7 @@ def load_corpus(execution: Execution) -> None:
     config, run, writer = execution.config, execution.run, execution.writer
     execution.pace.begin(Phase.OPENING)
     facts, before = run.facts(), run.whole
-    # a run goes on as it began, also where memory has more or less room meanwhile
-    if before is not None or (not facts.get("fingerprint") and is_mapped(run.config, execution.poll)):
+    if config.scratch_dir is not None:
         execution.sample = whole.open_sample(execution)
     pool = execution.pool = _shared(execution) or _opened(execution)
     execution.graph_before = pool.seconds_graph
@@ -91,13 +90,12 @@ def _shared(execution: Execution) -> Pool | None:
 def _opened(execution: Execution) -> Pool:
     run, poll = execution.run, execution.poll
     execution.say("opening the corpus")
-    opened = corpus_of if execution.sample is None else all_rows_of
     return open_pool(
         run.config.corpus,
         execution.config,
         run.path.parent / FOLDER,
         Work(poll, execution.say_prepared),
-        lambda: opened(run, Work(poll, execution.say_opened)),
+        lambda: open_selected_from(run, Work(poll, execution.say_opened)),
     )
 
 

@@ -21,7 +21,7 @@ from datamask.polling import Poll
 from datamask.recipes.derive import refusal
 from datamask.runs.contents import changed
 from datamask.runs.execution import Execution
-from datamask.runs.mapping import corpus_of, maps_folder, sample_rows
+from datamask.runs.mapping import corpus_of, sample_rows
 from datamask.runs.recipe import recipe_of_selection
 from datamask.storage.address import path_of
 from datamask.work.context import Work
@@ -31,10 +31,9 @@ def open_sample(execution: Execution) -> Corpus:
     """The rows that pages draw.
 
     Raises:
-        OptionError: the folder of the maps saves no memory. Others: as `datamask.corpus.open_corpus`.
+        As `datamask.corpus.open_corpus`.
     """
     run = execution.run
-    maps_folder(run.config, run.path.parent, execution.poll)
     execution.update_whole(sample_rows=run.config.corpus.rows or sample_rows(execution.config))
     execution.left_told = True
     execution.say("opening the rows that pages draw")

@@ -160,7 +160,9 @@ WORK: dict[str, Work] = {
         kinds=("ablation", "selection of a search", "losses of a training"),
     ),
     "plan of all rows": Work(
-        lambda world: whole_work.start_plan(applying.over_all_rows(world.run.config, world.run.path.parent)),
+        lambda world: whole_work.start_plan(
+            applying.over_all_rows(world.run.config, world.run.path.parent), world.run.path.parent
+        ),
         instead="a plan is held in memory, for this process alone",
     ),
     "sweep": Work(_sweep, ends=False, instead=RUN_FOLDERS),

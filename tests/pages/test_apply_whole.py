@@ -85,7 +85,7 @@ def test_plan_run_stop_resume_and_the_shares_at_the_end(page, sample, store, fol
     app, job = waited(app, "plan of all rows")
     assert job.state == "done", job.error
     config = applying.over_all_rows(run.config, store.root)
-    line = forecast(config).sentence.partition(". Takes")[0]
+    line = forecast(config, store.root).sentence.partition(". Takes")[0]
     assert line.startswith(f"750 of {N:,} rows of 8 dimensions, in mapped files. Columns: id (id)") and line in text_of(
         app
     )
@@ -274,11 +274,11 @@ def test_a_baseline_is_refused_and_the_plan_says_method_place_and_room(page, sam
     app = page("pages/export.py", corpus=opening.key, run=other.id)
     app.button(key="plan_whole").click().run()
     app, _ = waited(app, "plan of all rows")
-    assert f"Mapped files lie in {store.root / '.scratch'}" in text_of(app) and "as on the sample" in text_of(app)
+    assert f"free in {store.root / '.scratch'})" in text_of(app) and "as on the sample" in text_of(app)
     assert not app.button(key="start_whole").disabled
     usage = shutil.disk_usage(store.root)
     monkeypatch.setattr(shutil, "disk_usage", lambda place: usage._replace(free=1000))
     monkeypatch.setattr(forecasts, "memory_bytes", lambda: 1)
     app.run()
     assert "more memory than" in text_of(app)
-    assert "That does not fit" in text_of(app) and app.button(key="start_whole").disabled
+    assert "name a larger disk" in text_of(app) and app.button(key="start_whole").disabled

@@ -42,8 +42,8 @@ def test_a_dry_run_says_what_the_run_takes_and_writes_nothing(corpus, capsys, mo
     )
     answer = json.loads(told(capsys, *words, "--json"))
     assert (answer["rows"], answer["dim"], answer["selected"]) == (ROWS, 8, 300)
-    assert answer["all_rows"] == mapped and answer["columns"]["features"] and answer["columns"]["quality"]
-    assert min(answer["memory_bytes"], answer["disk_bytes"], answer["minutes"]) > 0
+    assert answer["mapped"] == mapped and answer["columns"]["features"] and answer["columns"]["quality"]
+    assert min(answer["memory_bytes"], answer["disk_bytes"], answer["minutes"], answer["free_bytes"]) > 0
     assert [path.name for path in corpus.iterdir()] == ["rows.parquet"]
 
 
@@ -53,32 +53,25 @@ def test_a_sample_a_budget_and_mapped_arrays(corpus, capsys):
     )
     config = CorpusConfig(("rows.parquet",))
     budget = RunConfig(config, SelectionConfig.from_options(objective="pairwise", budget=900))
-    assert forecast(budget).sentence.startswith("As many rows as fill the budget, of 1,500 rows")
+    assert forecast(budget, corpus).sentence.startswith("As many rows as fill the budget, of 1,500 rows")
     pq.write_table(pq.read_table("rows.parquet").slice(0, 1), "one.parquet")
-    assert forecast(replace(budget, corpus=CorpusConfig(("one.parquet",)))).rows == 1
+    assert forecast(replace(budget, corpus=CorpusConfig(("one.parquet",))), corpus).rows == 1
+    facility = {"objective": "facility", "prune": 0.1}
     held, mapped = (
-        forecast(RunConfig(config, SelectionConfig.from_options(objective="facility", prune=0.1, scratch_dir=folder)))
+        forecast(RunConfig(config, SelectionConfig.from_options(**facility, scratch_dir=folder)), corpus)
         for folder in (None, "scratch")
     )
-    assert (held.all_rows, mapped.all_rows) == (False, True) and mapped.rows == 1_500
+    assert (held.mapped, mapped.mapped) == (False, True) and mapped.rows == 1_500
     arrays = held.memory_bytes - mapped.memory_bytes
     assert arrays == mapped.disk_bytes - held.disk_bytes > 1_500 * 8 * 8
 
 
 def test_texts_take_no_memory_of_a_run(corpus):
     run = RunConfig(CorpusConfig(("rows.parquet",)), SelectionConfig.from_options(objective="pairwise"))
-    without = forecast(run).memory_bytes
+    without = forecast(run, corpus).memory_bytes
     texts = pa.array([f"{row} " * 2_000 for row in range(ROWS)])
     pq.write_table(pq.read_table("rows.parquet").append_column("story", texts), "rows.parquet")
-    assert forecast(run).memory_bytes == without
-
-
-def test_a_longer_time_is_told_with_the_options_that_accept_it(corpus, capsys, monkeypatch):
-    monkeypatch.setattr("datamask.corpus.opening.default_row_limit", lambda *_, **__: 1000)
-    monkeypatch.setattr("datamask.cli.beyond_memory.MOST_MINUTES", 0.0)
-    for words, asked in (((), True), (("--all",), False)):
-        assert cli.main(["select", "rows.parquet", "--dry_run", "--objective", "pairwise", *words]) == 0
-        assert ("accepts more than 1 h with --all" in capsys.readouterr().err) == asked
+    assert forecast(run, corpus).memory_bytes == without
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,6 @@ from datamask.api import select
 from datamask.cli import main
 from datamask.config import CorpusConfig, RunConfig, SelectionConfig
 from datamask.corpus import open_corpus
-from datamask.corpus.shared_corpora import SharedCorpora
 from datamask.errors import InputError, OptionError
 from datamask.runs.attempt import attempt
 from datamask.runs.callbacks import Callbacks
@@ -142,7 +141,7 @@ def test_one_that_has_no_rule_says_why(folder, tmp_path):
 def test_the_command_line_does_it_and_its_words_repeat_it(folder, tmp_path, capsys):
     out, runs = tmp_path / "out.parquet", tmp_path / "runs"
     words = ["select", str(folder), "--output", str(out), "--objective", "pairwise", "--runs-dir", str(runs)]
-    words += ["--all", "--scratch-dir", str(tmp_path / "scratch"), "--rows", str(SAMPLE), "--json"]
+    words += ["--scratch-dir", str(tmp_path / "scratch"), "--rows", str(SAMPLE), "--json"]
     assert main(words) == 0
     told = capsys.readouterr()
     answer = json.loads(told.out.splitlines()[-1])
@@ -150,31 +149,19 @@ def test_the_command_line_does_it_and_its_words_repeat_it(folder, tmp_path, caps
     assert f"lie in files in {tmp_path / 'scratch'}" in told.err
     assert main(["runs", "show", answer["run_id"], "--runs-dir", str(runs)]) == 0
     shown = capsys.readouterr().out
-    assert f"Selected {answer['selected']:,} of {N:,} rows" in shown and "--all --scratch_dir" in shown
+    assert f"Selected {answer['selected']:,} of {N:,} rows" in shown and "--scratch_dir" in shown
     ids = tmp_path / "ids.csv"
     assert main(["runs", "export", answer["run_id"], "--runs-dir", str(runs), "--ids", str(ids)]) == 0
     assert len(ids.read_text().splitlines()) == answer["selected"] + 1
 
 
-def test_without_a_folder_a_corpus_that_fits_is_solved_in_memory(folder, tmp_path, monkeypatch):
-    config = _config(folder, tmp_path)
-    config = replace(config, selection=replace(config.selection, scratch_dir=None, all_rows=True))
-    run = RunStore(tmp_path / "runs").create(config)
-    assert execute(run).to_dict()["n"] == SAMPLE and run.whole is None
-    # one that does not fit asks for all of its rows
+def test_without_a_folder_the_run_is_of_what_memory_holds(folder, tmp_path, monkeypatch):
     monkeypatch.setattr("datamask.corpus.opening.default_row_limit", lambda *options, **more: N - 1)
-    monkeypatch.setattr("datamask.runs.mapping.lies_in_memory", lambda folder: False)
-    whole, broken = (RunStore(tmp_path / "runs").create(config) for _ in range(2))
-    assert execute(whole).to_dict()["n"] == N and whole.whole is not None
-    assert attempt(broken, Work.of(lambda: "eligible" in broken.facts())).status.state == "stopped"
-    selection = replace(config.selection, all_rows=False)
-    without = replace(config, selection=selection, corpus=replace(config.corpus, rows=None))
-    run = RunStore(tmp_path / "runs").create(without)
-    assert execute(run).to_dict()["n"] == N - 1 and run.whole is None
-    # more memory is there when it goes on, in another process
-    monkeypatch.setattr("datamask.runs.mapping.shared_corpora", SharedCorpora)
-    monkeypatch.setattr("datamask.corpus.opening.default_row_limit", lambda *options, **more: N)
-    assert execute(broken).to_dict()["n"] == N and broken.selection().equals(whole.selection())
+    for rows, held in ((SAMPLE, SAMPLE), (None, N - 1)):
+        config = _config(folder, tmp_path, rows=rows)
+        config = replace(config, selection=replace(config.selection, scratch_dir=None))
+        run = RunStore(tmp_path / "runs").create(config)
+        assert execute(run).to_dict()["n"] == held and run.whole is None
 
 
 LEARNED = {"estimator": "reinforce", "n_epochs": 6, "n_rollout": 8}

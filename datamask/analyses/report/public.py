@@ -23,7 +23,7 @@ OF_CORPUS = (
 OF_SELECTION = (
     *("objective", "lamb", "select_ratio", "budget", "estimator", "preset", "scale", "n_rollout", "n_epochs"),
     *("partial", "max_lr", "min_lr", "init", "polish", "temperature", "clusters", "clip", "inside", "center", "prune"),
-    *("components", "collapse", "pin", "ban", "given", "quotas", "neighbors", "all_rows", "seed", "device"),
+    *("components", "collapse", "pin", "ban", "given", "quotas", "neighbors", "seed", "device"),
 )
 OF_RECIPE = (
     *("run", "name", "fingerprint", "total_rows", "files", "columns", "versions", "estimator", "calibrated"),
@@ -36,6 +36,8 @@ OF_RECIPE = (
 def public_config(config: RunConfig) -> RunConfig:
     """Return the settings that a card shows; the others are at their defaults."""
     corpus = CorpusConfig(**_shown(config.corpus, CORPUS_OPTIONS, OF_CORPUS))
+    if config.selection.scratch_dir is not None:  # it selects from all rows, and pages draw so many
+        corpus = replace(corpus, rows=None)
     hidden = {name: option.default for name, option in OPTIONS.items() if name not in OF_SELECTION}
     selection = replace(config.selection, **hidden | _shown(config.selection, OPTIONS, OF_SELECTION))
     ids = None if config.ids is None else public_name(config.ids)

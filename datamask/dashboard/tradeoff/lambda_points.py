@@ -132,7 +132,7 @@ def posed_alike(settings: SelectionConfig, other: SelectionConfig) -> bool:
         settings: the slider's, of `settings_of`. Of rules by files of ids only those are alike that lie among the kept
             ones, which never change.
     """
-    if other.all_rows or other.scratch_dir is not None:  # of all rows, where settings ask of the open ones
+    if other.scratch_dir is not None:  # of all rows, where settings ask of the open ones
         return False
     plain = (settings.objective, settings.estimator, settings.select_ratio, settings.budget)
     if (other.objective, other.estimator, other.select_ratio, other.budget) != plain:

@@ -25,7 +25,7 @@ from datamask.evaluation.result import NO_RESULT
 from datamask.pages.export import whole_work
 from datamask.runs import applying
 from datamask.runs.detached import start_detached
-from datamask.runs.forecast import Forecast, room
+from datamask.runs.forecast import Forecast
 from datamask.runs.store import Run
 from datamask.work.worker import worker
 
@@ -87,7 +87,7 @@ def _plan(run: Run, config: RunConfig, corpus: Corpus) -> None:
     told: Forecast | None = background.offer(
         whole_work.plan_key(config),
         "Plan all rows",
-        lambda: _begin(config, lambda: whole_work.start_plan(config)),
+        lambda: _begin(config, lambda: whole_work.start_plan(config, session.store().root)),
         name="plan_whole",
         icon=":material/straighten:",
         cost=f"The run has seen {rows:,} of {total:,} rows. Plan the rest first: this times the first rows.",
@@ -95,13 +95,12 @@ def _plan(run: Run, config: RunConfig, corpus: Corpus) -> None:
     )
     if told is None:
         return
-    st.markdown(words.plain(told.sentence, 1200))
     try:
-        place, fits = room(config, told, session.store().root)
+        sentence, fits = told.sentence, told.fits
     except DatamaskError as error:
-        place, fits = str(error), False
+        sentence, fits = str(error), False
+    (st.markdown if fits else st.warning)(words.plain(sentence, 1200))
     st.caption(applying.method_sentence(config, run.config))
-    (st.caption if fits else st.warning)(words.plain(place, 400))
     st.button(
         f"Select from all {told.rows:,} rows",
         key="start_whole",

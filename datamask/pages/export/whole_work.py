@@ -6,6 +6,7 @@ The run itself is done by a process of its own (`datamask.runs.applying`).
 from __future__ import annotations
 
 import hashlib
+from pathlib import Path
 
 from datamask.config import RunConfig
 from datamask.polling import poll_of
@@ -26,13 +27,13 @@ def groups_key(whole: Run, column: str) -> str:
     return f"groups of all rows {whole.path.resolve()} {column}"
 
 
-def start_plan(config: RunConfig) -> Job:
-    """Plan it, or join whoever does."""
+def start_plan(config: RunConfig, root: Path) -> Job:
+    """Plan it, or join whoever does. root: the folder of the runs."""
 
     def work(job: Job) -> Forecast:
         job.report(0.0, "Timing the first rows")
         # asked without giving way: it times what it does, and waiting in the middle would be timed too
-        return forecast(config, poll_of(lambda: job.stopping))
+        return forecast(config, root, poll_of(lambda: job.stopping))
 
     return worker().start(plan_key(config), work, device="cpu")
 

@@ -6,6 +6,7 @@ import io
 import json
 import re
 import subprocess
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -153,11 +154,13 @@ def test_every_setting_is_shown_or_hidden_on_purpose():
     assert set(OF_CORPUS) == set(CORPUS_OPTIONS)
     paths = dict.fromkeys(("inputs", "features", "scores"), "/SECRET/a.parquet")
     selection = dict.fromkeys(("pin", "ban", "given"), "/SECRET/a.txt") | {"scratch_dir": "/SECRET/b"}
-    selection |= {"all_rows": True, "objective": "pairwise"}
-    config = RunConfig(CorpusConfig(**paths), SelectionConfig.from_options(**selection), "name", "SECRET")
+    selection |= {"objective": "pairwise"}
+    config = RunConfig(CorpusConfig(**paths, rows=9), SelectionConfig.from_options(**selection), "name", "SECRET")
     shown = public_config(config)
     assert "SECRET" not in json.dumps(shown.to_dict(), default=str) and shown.name == "name"
-    assert shown.corpus.inputs == ("a.parquet",) and shown.selection.pin == "a.txt" and shown.selection.all_rows
+    assert shown.corpus.inputs == ("a.parquet",) and shown.selection.pin == "a.txt"
+    in_memory = replace(config, selection=replace(config.selection, scratch_dir=None))
+    assert (shown.corpus.rows, public_config(in_memory).corpus.rows) == (None, 9)
 
 
 @given(st.text(st.characters(codec=None), max_size=40))

@@ -122,7 +122,6 @@ def test_a_stored_run_stands_for_the_problem_of_the_slider_and_for_no_other():
         {"scale": "raw"},
         {"budget": 1000.0},
         {"quotas": (Quota("source", "web", 0.1, 1.0),)},
-        {"all_rows": True},
         {"scratch_dir": "scratch"},
     ]
     for options, expected in (*((given, True) for given in alike), *((given, False) for given in unlike)):
