@@ -115,7 +115,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     | READERS
     | {"corpus", "evaluation", "runs", "recipes", "runs.mapping", "runs.recipe"},
     "runs.run_queue": BOTTOM | WORK | {"runs"},
-    "runs.sweep": BOTTOM | WORK | LEARN | RUNS | {"corpus", "evaluation", "runs.execute"},
+    "runs.sweep": BOTTOM | WORK | LEARN | RUNS | {"corpus", "evaluation", "runs.execute", "runs.mapping"},
     "cli": BOTTOM | WORK | RUNS | {"recipes"},
     "dashboard": set(),
     "dashboard.drawing": BOTTOM | WORK,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 
@@ -46,12 +47,17 @@ def selected_from(run: Run) -> CorpusConfig:
     return run.config.corpus if run.whole is None else replace(run.config.corpus, rows=None)
 
 
-def open_selected_from(run: Run, work: Work = UNWATCHED) -> Corpus:
-    """The corpus that a run selects from, in its mapped files if it names a folder for them.
+def open_selected_from(
+    config: CorpusConfig, folder: str | None, work: Work = UNWATCHED, *, beside: Collection[str]
+) -> Corpus:
+    """The corpus that runs select from: that of the settings, or all of its rows in mapped files.
+
+    Args:
+        folder: for the files; None: there are none. beside: as of `datamask.corpus.opening.read_corpus`.
 
     Raises:
         As `corpus_of`.
     """
-    selection = run.config.selection
-    into = None if selection.scratch_dir is None else Path(selection.scratch_dir)
-    return shared_corpora().get(selected_from(run), work, beside=selection.beside, into=into)
+    if folder is None:
+        return shared_corpora().get(config, work, beside=beside)
+    return shared_corpora().get(replace(config, rows=None), work, beside=beside, into=Path(folder))

@@ -88,14 +88,14 @@ def _shared(execution: Execution) -> Pool | None:
 
 
 def _opened(execution: Execution) -> Pool:
-    run, poll = execution.run, execution.poll
+    run, poll, config, corpus = execution.run, execution.poll, execution.config, execution.run.config.corpus
     execution.say("opening the corpus")
     return open_pool(
-        run.config.corpus,
-        execution.config,
+        corpus,
+        config,
         run.path.parent / FOLDER,
         Work(poll, execution.say_prepared),
-        lambda: open_selected_from(run, Work(poll, execution.say_opened)),
+        lambda: open_selected_from(corpus, config.scratch_dir, Work(poll, execution.say_opened), beside=config.beside),
     )
 
 

@@ -16,13 +16,13 @@ from typing import Any
 import pyarrow as pa
 
 from datamask.config import RunConfig
-from datamask.corpus.shared_corpora import shared_corpora
 from datamask.errors import DatamaskError
 from datamask.evaluation.pool import Pool
 from datamask.evaluation.result import NO_RESULT
 from datamask.runs import stages
 from datamask.runs.attempt import Outcome, attempt, fault_sentence, one_sentence
 from datamask.runs.formats import to_plain
+from datamask.runs.mapping import open_selected_from
 from datamask.runs.status import RunStatus
 from datamask.runs.store import Run, RunStore
 from datamask.runs.varying import Plan, Point
@@ -137,13 +137,14 @@ def _why_failed(outcome: Outcome) -> str | None:
 
 def open_pool(store: RunStore, plan: Plan, work: Work) -> Pool:
     """The corpus of a plan on its device; opening it is the first twentieth of the work."""
+    first = plan.points[0].selection
     beside = frozenset[str]().union(*(point.selection.beside for point in plan.points))
     return stages.open_pool(
         plan.corpus,
-        plan.points[0].selection,
+        first,
         store.cache_dir,
         replace(work, report=lambda share, what: work.report(0.05, what)),
-        lambda: shared_corpora().get(plan.corpus, work.part(0.0, 0.05), beside=beside),
+        lambda: open_selected_from(plan.corpus, first.scratch_dir, work.part(0.0, 0.05), beside=beside),
     )
 
 
@@ -155,10 +156,10 @@ def known_runs(store: RunStore, plan: Plan, fingerprint: str, reuse: bool = Fals
     latest: dict[Any, Run] = {}
     for run in store.list():
         try:
-            facts, selection = run.facts(), run.config.selection
+            facts, whole, selection = run.facts(), run.whole, run.config.selection
         except DatamaskError:  # a damaged run is no point of anything
             continue
-        if facts.get("fingerprint") not in (None, fingerprint):
+        if (whole or facts).get("fingerprint") not in (None, fingerprint):
             continue
         own, status = facts.get("sweep") == plan.id, run.status()
         if (status.state == "done" and (own or reuse)) or (own and status.resumable):

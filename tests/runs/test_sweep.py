@@ -6,6 +6,7 @@ import contextlib
 import csv
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,7 @@ from datamask.config import CorpusConfig, RunConfig
 from datamask.corpus import open_corpus
 from datamask.errors import OptionError
 from datamask.evaluation.pool import Pool
+from datamask.runs import mapping
 from datamask.runs import store as stores
 from datamask.runs.execute import execute
 from datamask.runs.store import RunStore
@@ -125,6 +127,22 @@ def test_points_equal_single_runs_and_repeating_skips_them(tmp_path, monkeypatch
     assert [one.run.id for one in again] == [one.run.id for one in done]
     assert len(store.list()) == 4
     assert [one.row() for one in again] == [one.row() for one in done]
+
+
+def test_on_all_rows_points_share_one_corpus_and_repeating_skips_them(tmp_path, monkeypatch):
+    """Pages draw fewer rows of each point."""
+    monkeypatch.setattr(mapping, "LARGEST_SAMPLE", 300)
+    plan = plan_of({**BASE, "scratch_dir": str(tmp_path / "scratch")}, "lamb=0.2,0.6")
+    opened, under = [], Pool.under
+    monkeypatch.setattr(Pool, "under", lambda *a, **k: opened.append(1) or under(*a, **k))
+    for rows in (None, 400):
+        plan = replace(plan, corpus=replace(plan.corpus, rows=rows))
+        store = RunStore(tmp_path / f"runs {rows}")
+        done = sweep(store, plan)
+        assert [(one.run.facts()["n"], one.run.whole["rows"]) for one in done] == [(rows or 300, 1200)] * 2
+        assert len(opened) == 1
+        assert [one.run.id for one in sweep(store, plan)] == [one.run.id for one in done]
+        opened.clear()
 
 
 def test_stopped_sweeps_go_on_where_they_were(tmp_path):
