@@ -24,6 +24,10 @@ takes longer there, and is not worth what exact differences bring."""
 ELEMENTS_AT_ONCE = 24_000_000
 """Features gathered per chunk, some 100 MB: the bound on memory whatever G and S."""
 
+SUMMED_ROWS = 2_048
+"""Rows whose products are added up in float32: of so few, the sum is as exact as the rows, in a third of the time that
+float64 takes."""
+
 HELD_BYTES = 256 * 2**20
 """Standardised rows up to so many bytes are held, beside the rows: to make them anew each time they are asked for takes
 a tenth of the time that they are asked for."""
@@ -188,10 +192,10 @@ class DiSF(SetFunction):
         """Of the members' rows ``(d,)`` and of their products ``(d, d)``."""
         first = torch.zeros(self.d, dtype=dtype, device=self.device)
         second = torch.zeros(self.d, self.d, dtype=dtype, device=self.device)
-        for part in chunks(len(members), ELEMENTS_AT_ONCE // (4 * self.d)):
+        for part in chunks(len(members), SUMMED_ROWS):
             poll()
-            y = self.y[members[part]].to(dtype)
-            first += y.sum(0)
+            y = self.y[members[part]]
+            first += y.sum(0, dtype=dtype)
             second += y.T @ y
         return first, second
 
