@@ -150,11 +150,12 @@ def _begin(workspace: Workspace, drawn: list[bool]) -> None:
     Args:
         drawn: empty at the drawing of the page, no longer when this is drawn by itself.
     """
-    now = currently.known(workspace)
-    if drawn and now.begins_later:
-        currently.begin_later(workspace)
-    elif drawn and not now.awaits_scores:
-        st.rerun()  # for the last time
+    if drawn:
+        now = currently.known(workspace)
+        if now.begins_later:
+            currently.begin_later(workspace)
+        elif not now.awaits_scores:
+            st.rerun()  # for the last time
     drawn.append(True)
 
 
