@@ -65,6 +65,16 @@ def test_value_is_the_definition_where_rows_nearly_coincide(name, rng, subsets, 
             )
 
 
+def test_value_is_the_definition_where_members_lie_close_together(name, rng, pool, device):
+    """They differ in digits that float32 products of whole rows lack."""
+    for spread in (1e-1, 1e-2, 1e-3):
+        given = pool + 0.0
+        given[:S] = given[0] + spread * rng.normal(size=(S, D))
+        given = (given / np.linalg.norm(given, axis=1, keepdims=True)).astype(np.float32)
+        value = bind(name, given, device).value(mask_of(range(S), N, device))
+        assert value == pytest.approx(truth.OBJECTIVES[name](given.astype(np.float64), np.arange(S)), abs=1e-6)
+
+
 def test_step_values_agree_with_exact_values(name, pool, subsets, device):
     function = bind(name, pool, device)
     masks = torch.stack([mask_of(members, N, device) for members in subsets])
