@@ -114,8 +114,17 @@ def tree_of(work: Path, base: str, warm: Path) -> Path:
     return tree
 
 
+def joint(turn: dict[str, Any], ends: dict[str, Any]) -> float | None:
+    """The joint value at lambda 0.5 on the scale with these ends, as trees that find other ends are compared by it."""
+    if "quality" not in turn:
+        return None
+    (diversity,) = ends["diversity"].values()
+    places = (("quality", ends["quality"]), ("diversity", diversity))
+    return sum((turn[name] - at["random"]) / (at["best"] - at["random"]) for name, at in places) / 2
+
+
 def table(results: dict[str, Any]) -> str:
-    """A row per part: CPU seconds and joint values of both trees, and this tree's memory; medians of the rounds."""
+    """A row per part: CPU seconds of both trees, joint values on the base's scale, and this tree's memory; medians."""
     lines = [
         "| corpus | objective | CPU seconds, here | base | ratio | joint here | base | gap here | base | MiB here |",
         "|---|---|---|---|---|---|---|---|---|---|",
@@ -129,6 +138,8 @@ def table(results: dict[str, Any]) -> str:
 
     for name, part in results.items():
         here, base = ([turn[tree] for turn in part["turns"] if tree in turn] for tree in ("here", "base"))
+        ends = next((turn["anchors"] for turn in (*base, *here) if "anchors" in turn), None)
+        here, base = ([turn | {"joint": joint(turn, ends)} for turn in tree] for tree in (here, base))
         pairs = [
             turn["here"]["cpu_seconds"] / turn["base"]["cpu_seconds"]
             for turn in part["turns"]
