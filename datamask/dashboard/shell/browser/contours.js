@@ -1,7 +1,7 @@
 // Where the samples lie dense: lines around a half, four fifths and all but a twentieth of them, found once per ground in
 // its own coordinates and drawn once per view, into the picture that the marks are stamped on.
 
-const CELLS = 96, EDGE = 6, HOLDING = [0.5, 0.8, 0.95], LINE = 0.17; // cells beyond the samples, for whole lines; as VEIL
+const CELLS = 96, EDGE = 6, HOLDING = [0.5, 0.8, 0.95], LINE = 0.17; // cells beyond the view, for whole lines; as VEIL
 
 // The lines as pieces, four numbers each. Each sample counts in its cell; three running means make that smooth.
 function contoursOf({ points, view: [least, right, lowest, high] }) {
