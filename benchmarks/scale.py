@@ -1,11 +1,12 @@
 """Selections from all rows in mapped files: values, memory and seconds.
 
-    python -m benchmarks.scale --work DIR [--only NAME ...]
+    python -m benchmarks.scale --work DIR [--only NAME ...] [--limit 4G]
 
 Each step is a command in a process of its own; what it says, and what it took, is kept in DIR/scale.json as it comes,
 and a step that is there is not done again: remove its entry to measure anew. Made shards of float16 features around
 clusters, every second one sorted by cluster (`benchmarks.recipes.write_shard`); memory is the anonymous memory of the
-command and all its workers together, looked at twice a second. The steps:
+command and all its workers together, looked at twice a second. With --limit the commands run in a control group of so
+much memory (Linux, as root), in which pages of mapped files count too. The steps:
 
 - pairs-1m, pairs-10m: pair-wise similarity over 1,000,000 and 10,000,000 rows x 128
 - moments-1m, moments-10m: DiSF with fixed scale over as many rows
@@ -16,6 +17,7 @@ command and all its workers together, looked at twice a second. The steps:
 from __future__ import annotations
 
 import argparse
+import contextlib
 import functools
 import json
 import os
@@ -24,7 +26,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +44,25 @@ SHARD_ROWS, DIM, CLUSTER_ROWS = 100_000, 128, 250
 LOOK_SECONDS = 0.5
 PAIRS = ["--objective", "pairwise", "--lamb", "0.5", "--select_ratio", "0.3"]
 FACILITY = ["--objective", "facility", "--lamb", "0.5", "--select_ratio", "0.1"]
+
+
+@contextlib.contextmanager
+def within(limit: str) -> Iterator[None]:
+    """Put this process, and what it starts, into a control group of so much memory, such as 4G; "": leave it."""
+    if not limit:
+        yield
+        return
+    first = Path("/sys/fs/cgroup/memory")  # of version 1, where it is there
+    root, name = (first, "memory.limit_in_bytes") if first.is_dir() else (first.parent, "memory.max")
+    group, own = root / f"datamask-{os.getpid()}", str(os.getpid())
+    group.mkdir()
+    try:
+        (group / name).write_text(limit)
+        (group / "cgroup.procs").write_text(own)
+        yield
+    finally:
+        (root / "cgroup.procs").write_text(own)
+        group.rmdir()
 
 
 def shards(work: Path, rows: int) -> list[str]:
@@ -176,15 +197,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--work", type=Path, required=True, help="folder for shards, runs and results, which stay")
     parser.add_argument("--only", nargs="+", default=[], help="names of steps; others are left out")
+    parser.add_argument("--limit", default="", help="memory of the commands, such as 4G; it becomes part of the names")
     parser.add_argument("--output", type=Path, default=RESULTS)
     options = parser.parse_args()
     options.work.mkdir(parents=True, exist_ok=True)
     kept = options.work / "scale.json"
     result: dict[str, Any] = json.loads(kept.read_text()) if kept.exists() else {}
-    for name, step in steps(options.work).items():
-        if name in result or (options.only and name not in options.only):
+    for step_name, step in steps(options.work).items():
+        name = f"{step_name} in {options.limit}" if options.limit else step_name
+        if name in result or (options.only and step_name not in options.only):
             continue
-        result[name] = {"commit": commit(), "machine": machine(), **step()}
+        with within(options.limit):
+            result[name] = {"commit": commit(), "machine": machine(), **step()}
         write_text(kept, json.dumps(result, indent=1) + "\n")
         print(name, json.dumps(result[name].get("summary", result[name])), flush=True)
     write_text(options.output, json.dumps(result, indent=1) + "\n")
