@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 from types import SimpleNamespace
 
 import numpy as np
@@ -19,6 +20,7 @@ from datamask.dashboard.server.parcels import parcels as kept_parcels
 from datamask.dashboard.shell import view as views
 from datamask.dashboard.tradeoff import answers, kept_points, lambda_points, live, spots
 from datamask.dashboard.workspace import current as currently
+from datamask.evaluation import live as solver
 from datamask.pages.map import rail_panel
 from datamask.runs.execute import execute
 from datamask.work.context import Work
@@ -148,6 +150,18 @@ def test_a_lambda_that_was_let_go_is_selected_for_itself(page, opened, store, ma
     app = at(app, 0.12)
     next(box for box in app.selectbox if box.label == "Selected by").select(other.id).run()
     assert not parcels(app)["slider"]["touched"]
+
+
+@pytest.mark.parametrize("moments", [True, False])
+def test_what_is_prepared_in_moments_for_somebody_is_waited_for(page, opened, mapped, monkeypatch, moments):
+    monkeypatch.setattr(lambda_points, "AT_ONCE", 60.0 if moments else -1.0)
+    pose, ask, asked = solver.open_live, lambda_points.selected_at, threading.Event()
+    monkeypatch.setattr(solver, "open_live", lambda *given: asked.wait(LONG) and pose(*given))
+    monkeypatch.setattr(lambda_points, "selected_at", lambda *given: asked.set() or ask(*given))
+    behind = live.session(opened.corpus, lambda_points.settings_of(None), opened_cache(opened))
+    current = parcels(page(corpus=opened.key))["slider"].get("current")
+    assert moments == (current is not None and current["lamb"] == 0.5)
+    behind.wait(LONG)
 
 
 def offered(app) -> list[str]:
