@@ -34,7 +34,7 @@ def test_more_dimensions_than_fit_are_refused_before_memory_is_asked_for(name, t
     with pytest.raises(InputError) as refusal:
         select(corpus, objective=name, select_ratio=0.5, cache_dir=tmp_path)
     sentence = str(refusal.value)
-    assert all(part in sentence for part in (repr(name), "60 dimensions", "MiB", "another --objective", "fewer dim"))
+    assert all(part in sentence for part in (repr(name), "60 dimensions", "KiB", "another --objective", "fewer dim"))
     own_ledger(monkeypatch, Ledger(lambda: 1))
     select(corpus, objective="pairwise", select_ratio=0.5, cache_dir=tmp_path)
 

@@ -339,7 +339,7 @@ class Visitor(RuleBasedStateMachine):
 
     def _solved(self, now):
         """What the page shows once what solves it stands still."""
-        current = currently.current(now)
+        current = currently.current(now, 0.0)  # an answer in the midst of solving would make steps differ
         for _ in range(20):
             if current.selection is not None and not current.waits and not current.unsolved:
                 return current
