@@ -138,7 +138,7 @@ def table(results: dict[str, Any]) -> str:
 
     for name, part in results.items():
         here, base = ([turn[tree] for turn in part["turns"] if tree in turn] for tree in ("here", "base"))
-        ends = next((turn["anchors"] for turn in (*base, *here) if "anchors" in turn), None)
+        ends: dict[str, Any] = next((turn["anchors"] for turn in (*base, *here) if "anchors" in turn), {})
         here, base = ([turn | {"joint": joint(turn, ends)} for turn in tree] for tree in (here, base))
         pairs = [
             turn["here"]["cpu_seconds"] / turn["base"]["cpu_seconds"]
