@@ -55,21 +55,22 @@ def test_marks_stand_at_tried_lambdas_and_a_link_leads_to_evidence(ready, browse
     marks = page.locator(".lambda .signs :is(.better, .worse)")
     places = {method.lamb: place for place, method in enumerate(result.methods) if method.along_lambda}
     expect(marks).to_have_count(len(places))
-    # they are made anew with each λ that is solved meanwhile
     expect(page.locator(".signs .solved").nth(20)).to_be_visible()
     page.wait_for_function(STILL)
-    slider = page.get_by_role("slider", name=re.compile("^Balance λ"))
-    box = slider.bounding_box()
-    for mark, (lamb, place) in zip(marks.all(), sorted(places.items()), strict=True):
-        seen = mark.bounding_box()
-        assert abs(seen["x"] + seen["width"] / 2 - (box["x"] + 8 + (box["width"] - 16) * lamb)) < 1.5
+    box = page.get_by_role("slider", name=re.compile("^Balance λ")).bounding_box()
+    # looked at in one go: they are made anew with each λ that is solved or proved meanwhile
+    seen = marks.evaluate_all(
+        """marks => marks.map(mark => {
+            const box = mark.getBoundingClientRect(), { clipPath, background } = getComputedStyle(mark);
+            return [box.x + box.width / 2, mark.className, clipPath, background];
+        })"""
+    )
+    for (middle, kind, *_), (lamb, place) in zip(seen, sorted(places.items()), strict=True):
+        assert abs(middle - (box["x"] + 8 + (box["width"] - 16) * lamb)) < 1.5
         verdicts = [result.to_random(place, at).verdict for at in range(3)]
-        assert mark.get_attribute("class") == max(set(verdicts) - {"level"}, key=verdicts.count)
+        assert kind == max(set(verdicts) - {"level"}, key=verdicts.count)
     # shapes differ, and colors do too
-    looks = [
-        mark.evaluate("m => [getComputedStyle(m).clipPath, getComputedStyle(m).background]") for mark in marks.all()
-    ]
-    assert len({shape for shape, _ in looks}) == len({color for _, color in looks}) == 2
+    assert len({shape for *_, shape, _ in seen}) == len({color for *_, color in seen}) == 2
     page.get_by_role("link", name="Evidence: better than random at λ 0.7").click()
     expect(page.get_by_test_id("stMain").get_by_text("For an unknown target, Facility location")).to_be_visible()
 
