@@ -62,7 +62,8 @@ def joint_on(anchors: Mapping[str, Any], entry: Mapping[str, Any], lamb: float =
 
 
 def _ends(anchors: Mapping[str, Any]) -> dict[str, Mapping[str, float]]:
-    return {"quality": anchors["quality"], "diversity": anchors["diversity"]["disf"]}
+    (diversity,) = anchors["diversity"].values()
+    return {"quality": anchors["quality"], "diversity": diversity}
 
 
 def against_base(corpus: Path, base: str, rounds: int) -> dict[str, Any]:

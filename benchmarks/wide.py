@@ -31,6 +31,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from benchmarks.disf import joint_on
 from benchmarks.million import ROOT, commit, timed
 
 CLUSTERS, SHARD = 200, 10_000
@@ -114,15 +115,6 @@ def tree_of(work: Path, base: str, warm: Path) -> Path:
     return tree
 
 
-def joint(turn: dict[str, Any], ends: dict[str, Any]) -> float | None:
-    """The joint value at lambda 0.5 on the scale with these ends, as trees that find other ends are compared by it."""
-    if "quality" not in turn:
-        return None
-    (diversity,) = ends["diversity"].values()
-    places = (("quality", ends["quality"]), ("diversity", diversity))
-    return sum((turn[name] - at["random"]) / (at["best"] - at["random"]) for name, at in places) / 2
-
-
 def table(results: dict[str, Any]) -> str:
     """A row per part: CPU seconds of both trees, joint values on the base's scale, and this tree's memory; medians."""
     lines = [
@@ -137,9 +129,11 @@ def table(results: dict[str, Any]) -> str:
         return f"not after {turns[0]['not_after']}" if name == "cpu_seconds" and turns else ""
 
     for name, part in results.items():
-        here, base = ([turn[tree] for turn in part["turns"] if tree in turn] for tree in ("here", "base"))
+        here, base = ([dict(turn[tree]) for turn in part["turns"] if tree in turn] for tree in ("here", "base"))
         ends: dict[str, Any] = next((turn["anchors"] for turn in (*base, *here) if "anchors" in turn), {})
-        here, base = ([turn | {"joint": joint(turn, ends)} for turn in tree] for tree in (here, base))
+        for turn in (*here, *base):
+            if "joint" in turn:
+                turn["joint"] = joint_on(ends, turn)
         pairs = [
             turn["here"]["cpu_seconds"] / turn["base"]["cpu_seconds"]
             for turn in part["turns"]

@@ -240,8 +240,8 @@ def _answer(now: Current, lamb: float, seconds: float) -> LambdaPoint | None:
     if asked == (behind.number, lamb, behind.ready):
         return cast(LambdaPoint, point)
     ready = behind.ready
-    # asked before the problem is posed, it is solved before all other lambdas; a page that nobody has seen yet does not
-    # wait for it, nor one that would wait in vain
+    # asked before the problem is posed, it is solved before all other lambdas; a page waits for that if a person asked
+    # for it and it takes moments
     moments = behind.asked and lambda_points.prepared_at_once(behind.corpus, behind.config)
     found = lambda_points.selected_at(behind, lamb, seconds if moments or not behind.preparing else 0.0)
     if found is None:

@@ -28,7 +28,7 @@ def groups_key(whole: Run, column: str) -> str:
 
 
 def start_plan(config: RunConfig, root: Path) -> Job:
-    """Plan it, or join whoever does. root: the folder of the runs."""
+    """Plan it, or join the job that does. root: the folder of the runs."""
 
     def work(job: Job) -> Forecast:
         job.report(0.0, "Timing the first rows")
