@@ -17,15 +17,14 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
-from datamask.corpus.projections.layouts import Layout, stored_layout
 from datamask.dashboard.data.openings import Opening, openings
 from datamask.dashboard.drawing import palette
-from datamask.dashboard.map import map_layout
 from datamask.dashboard.map.named_regions import NamedRegions, stored_regions
 from datamask.runs import ablation_results
 from datamask.runs.store import Run, RunStore
 from tests.e2e.serving import FAILED, QUIET, STILL, served
 from tests.making.ablations import ROBUST, made_result
+from tests.making.maps import lay_out
 from tests.making.runs import finish_run, write_shard
 
 LONG, REGIONS = 240_000, 12
@@ -67,8 +66,7 @@ def stored(folder: Path) -> tuple[Opening, Run]:
     opening.wait(LONG / 1000)
     corpus = opening.corpus
     assert corpus is not None, opening.job.error
-    stored_layout(corpus, store.cache_dir).keep(Layout(corpus.features[:, :2].astype(np.float32), 0.5, len(corpus)))
-    map_layout.stored_crowding(corpus, store.cache_dir).keep(corpus.features[:, 0].astype(np.float32))
+    lay_out(corpus, store.cache_dir, corpus.features[:, :2], corpus.features[:, 0])
     codes = (np.arange(len(corpus)) % REGIONS).astype(np.int32)
     names = tuple(f"some, words {number}" for number in range(REGIONS))
     regions = NamedRegions(codes, names, corpus.features[:REGIONS, :2].astype(np.float32))

@@ -5,21 +5,16 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-import numpy as np
 import pytest
 from playwright.sync_api import Page, expect
 
-from datamask.config import RunConfig, SelectionConfig
 from datamask.corpus import open_corpus
-from datamask.corpus.projections.layouts import Layout, stored_layout
-from datamask.dashboard.map import map_layout
 from datamask.runs import ablation_results
-from datamask.runs.execute import execute
 from datamask.runs.store import RunStore
-from datamask.work.context import Work
 from tests.e2e.serving import STILL, served
 from tests.making.ablations import ROBUST, made_result
-from tests.making.runs import write_shard
+from tests.making.maps import lay_out
+from tests.making.runs import execute_run, write_shard
 
 N = 600
 LONG = 60_000
@@ -31,12 +26,8 @@ def ready(tmp_path_factory):
     tmp_path = tmp_path_factory.mktemp("dashboard")
     config = write_shard(tmp_path / "shard.parquet", N)
     corpus, store = open_corpus(config), RunStore(tmp_path / "runs")
-    settings = SelectionConfig.from_options(objective="facility", estimator="relaxed", device="cpu")
-    run = store.create(RunConfig(config, settings, "first"))
-    execute(run, Work(threads=1))
-    rng = np.random.default_rng(0)
-    stored_layout(corpus, store.cache_dir).keep(Layout(rng.normal(size=(N, 2)).astype(np.float32), 0.5, N))
-    map_layout.stored_crowding(corpus, store.cache_dir).keep(rng.random(N).astype(np.float32))
+    run = execute_run(store, config, "first", objective="facility", estimator="relaxed")
+    lay_out(corpus, store.cache_dir)
     result = made_result(ROBUST, fingerprint=corpus.fingerprint, n=N, rows=100)
     second = replace(result, losses=result.losses[:3], judge="transformer", question=result.question.by("transformer"))
     for each in (result, second):

@@ -6,22 +6,17 @@ import contextlib
 import json
 import re
 
-import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from playwright.sync_api import Error as PlaywrightError
 from playwright.sync_api import Page, Route, expect
 
-from datamask.config import RunConfig, SelectionConfig
 from datamask.corpus import open_corpus
-from datamask.corpus.projections.layouts import Layout, stored_layout
-from datamask.dashboard.map import map_layout
-from datamask.runs.execute import execute
 from datamask.runs.store import RunStore
-from datamask.work.context import Work
 from tests.e2e.serving import STILL, served
 from tests.e2e.test_canvas import colours
-from tests.making.runs import write_shard
+from tests.making.maps import lay_out
+from tests.making.runs import execute_run, write_shard
 
 N = 600
 SHOWN = ".lambda[data-shown='{}']"
@@ -32,15 +27,8 @@ def ready(tmp_path):
     """A run at lambda 0.5 on a corpus whose layout is there, so that nothing but the slider is under way."""
     config = write_shard(tmp_path / "shard.parquet", N)
     corpus, store = open_corpus(config), RunStore(tmp_path / "runs")
-    run = store.create(
-        RunConfig(
-            config, SelectionConfig.from_options(objective="pairwise", estimator="relaxed", device="cpu"), "first"
-        )
-    )
-    execute(run, Work(threads=1))
-    rng = np.random.default_rng(0)
-    stored_layout(corpus, store.cache_dir).keep(Layout(rng.normal(size=(N, 2)).astype(np.float32), 0.5, N))
-    map_layout.stored_crowding(corpus, store.cache_dir).keep(rng.random(N).astype(np.float32))
+    run = execute_run(store, config, "first", objective="pairwise", estimator="relaxed")
+    lay_out(corpus, store.cache_dir)
     with served(tmp_path) as address:
         yield f"{address}/?run={run.id}"
 

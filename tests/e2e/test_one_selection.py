@@ -20,9 +20,8 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from datamask.analyses.samples.extremes_panel import HEADINGS
-from datamask.config import CorpusConfig, RunConfig, SelectionConfig
+from datamask.config import CorpusConfig, SelectionConfig
 from datamask.corpus import Corpus, open_corpus
-from datamask.corpus.projections.layouts import Layout, stored_layout
 from datamask.dashboard.data import demo
 from datamask.dashboard.drawing import words
 from datamask.dashboard.map import map_layout
@@ -30,12 +29,11 @@ from datamask.dashboard.map.areas import areas_of
 from datamask.dashboard.map.named_regions import load
 from datamask.dashboard.runs import listing
 from datamask.evaluation.live import Live, open_live
-from datamask.runs.execute import execute
 from datamask.runs.store import Run, RunStore
-from datamask.work.context import Work
 from tests.e2e.serving import STILL, served
 from tests.e2e.steps import go, lasso, named, saved
-from tests.making.runs import write_shard
+from tests.making.maps import lay_out
+from tests.making.runs import execute_run, write_shard
 
 N = 600
 LAMBDAS = (0.37, 0.9)
@@ -109,9 +107,7 @@ class Shard:
 def placed(config: CorpusConfig, store: RunStore) -> Corpus:
     """The corpus, with a layout and neighbors on disk, so that nothing but λ is under way."""
     corpus = open_corpus(config)
-    rng = np.random.default_rng(0)
-    stored_layout(corpus, store.cache_dir).keep(Layout(rng.normal(size=(N, 2)).astype(np.float32), 0.5, N))
-    map_layout.stored_crowding(corpus, store.cache_dir).keep(rng.random(N).astype(np.float32))
+    lay_out(corpus, store.cache_dir)
     map_layout.prepare(corpus, store.cache_dir)
     return corpus
 
@@ -529,11 +525,9 @@ class Walk:
 def test_whatever_a_visitor_does_bar_map_and_files_are_one_selection(browser_page: Page, tmp_path):
     page, store, path = browser_page, RunStore(tmp_path / "runs"), tmp_path / "shard.parquet"
     config = write_shard(path, N)
-    settings = SelectionConfig.from_options(objective="pairwise", estimator="relaxed", device="cpu")
-    run = store.create(RunConfig(config, settings, "first"))
-    execute(run, Work(threads=1))
+    run = execute_run(store, config, "first", objective="pairwise", estimator="relaxed")
     corpus = placed(config, store)
-    solver, regions = open_live(corpus, settings, store.cache_dir), region_of_each(corpus, store.cache_dir)
+    solver, regions = open_live(corpus, run.config.selection, store.cache_dir), region_of_each(corpus, store.cache_dir)
     shard = Shard(pd.read_parquet(path), solver, selected_in(run.path), regions)
     walk = Walk(page, tmp_path, shard, corpus, store, np.random.default_rng(SEED), LAMBDAS[0])
     with served(tmp_path) as address:

@@ -10,7 +10,9 @@ import pyarrow.parquet as pq
 
 from datamask.config import CorpusConfig, RunConfig, SelectionConfig
 from datamask.corpus import Corpus
+from datamask.runs.execute import execute
 from datamask.runs.store import Run, RunStore
+from datamask.work.context import Work
 
 NASTY = "<b>bold</b> & [link](http://x) $x$ =1+1"
 
@@ -40,6 +42,13 @@ def write_shard(path: Path, n: int = 240, seed: int = 0, tail: str = "") -> Corp
         path,
     )
     return CorpusConfig((str(path),))
+
+
+def execute_run(store: RunStore, config: CorpusConfig, name: str = "", **options) -> Run:
+    """A run that was really made, on one thread; options: of its `SelectionConfig`."""
+    run = store.create(RunConfig(config, SelectionConfig.from_options(device="cpu", **options), name))
+    execute(run, Work(threads=1))
+    return run
 
 
 def finish_run(

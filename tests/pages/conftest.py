@@ -14,14 +14,13 @@ from streamlit import config
 from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
-from datamask.corpus.projections.layouts import Layout, stored_layout
 from datamask.dashboard.data.openings import Opening, openings
-from datamask.dashboard.map import map_layout
 from datamask.dashboard.map.named_regions import NamedRegions, stored_regions
 from datamask.dashboard.tradeoff import lambda_points
 from datamask.dashboard.workspace import files
 from datamask.runs.run_queue import run_queue
 from datamask.runs.store import Run, RunStore
+from tests.making.maps import lay_out
 from tests.making.runs import finish_run, write_shard
 
 REGIONS = ("cats, dogs", "birds, fish", "trees, grass")
@@ -92,9 +91,7 @@ def mapped(opened, store) -> np.ndarray:
     clump = corpus.features[:, :3].argmax(axis=1)
     rng = np.random.default_rng(0)
     corners = np.array([[0, 0], [10, 0], [0, 10]], np.float32)
-    points = corners[clump] + rng.normal(0, 0.3, (len(corpus), 2))
-    stored_layout(corpus, store.cache_dir).keep(Layout(points.astype(np.float32), 0.5, len(corpus)))
-    map_layout.stored_crowding(corpus, store.cache_dir).keep(rng.random(len(corpus)).astype(np.float32))
+    lay_out(corpus, store.cache_dir, corners[clump] + rng.normal(0, 0.3, (len(corpus), 2)))
     regions = NamedRegions(clump.astype(np.int32), REGIONS, corners)
     stored_regions(corpus, store.cache_dir, "UMAP").keep(regions)
     return clump

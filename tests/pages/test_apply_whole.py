@@ -23,6 +23,7 @@ from datamask.runs.forecast import forecast
 from datamask.work.context import Work
 from datamask.work.worker import worker
 from tests.making.derivable_runs import shard
+from tests.making.runs import execute_run
 from tests.pages.reading import end_of
 from tests.pages.test_why import waited
 
@@ -50,10 +51,7 @@ def opened(runs_dir, config):
 
 
 def solved(store, config, **options):
-    selection = SelectionConfig.from_options(select_ratio=0.25, device="cpu", **{"objective": "pairwise", **options})
-    run = store.create(RunConfig(config, selection, "on a sample"))
-    execute(run, Work(threads=1))
-    return run
+    return execute_run(store, config, "on a sample", **{"select_ratio": 0.25, "objective": "pairwise", **options})
 
 
 @pytest.fixture

@@ -168,6 +168,9 @@ def test_rows_of_both_added_and_left_out_are_those_of_two_id_lists(page, opened,
         app.get_by_key("compare_kind").set_value(kind).run()
         assert set(app.dataframe[-1].value["chunk_id"]) == {f"doc-{row:04d}" for row in rows}
         assert any(f"{len(rows):,} rows" in caption.value for caption in app.caption)
+    left, corpus = sorted(a - b), opened.corpus
+    assert f"{int(corpus.lengths[left].sum()):,} tokens" in text_of(app)
+    assert f"score {corpus.quality[left].mean():.4g}, all rows {corpus.quality.mean():.4g}" in text_of(app)
     app.text_input(key="compare_search").set_value("LONG 23").run()
     texts = opened.corpus.metadata["text"].to_pylist()
     held = {row for row in a - b if "23" in texts[row] and "long" in texts[row]}

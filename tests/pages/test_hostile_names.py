@@ -14,9 +14,8 @@ import pytest
 from google.protobuf.message import Message
 
 from datamask.config import CorpusConfig
-from datamask.corpus.projections.layouts import Layout, stored_layout
 from datamask.dashboard.data.openings import openings
-from datamask.dashboard.map import map_layout
+from tests.making.maps import lay_out
 from tests.making.runs import finish_run, write_shard
 
 MARKDOWN = {"body", "label", "help", "caption", "content", "labels"}
@@ -104,8 +103,7 @@ def world(runs_dir, store, tmp_path):
     opening = openings(runs_dir).start(config, hostile("title"))
     opening.wait(240)
     corpus = opening.corpus
-    stored_layout(corpus, store.cache_dir).keep(Layout(corpus.features[:, :2].astype(np.float32), 0.5, len(corpus)))
-    map_layout.stored_crowding(corpus, store.cache_dir).keep(corpus.features[:, 0].astype(np.float32))
+    lay_out(corpus, store.cache_dir, corpus.features[:, :2], corpus.features[:, 0])
     for lamb in (0.2, 0.8):
         run = finish_run(
             store,

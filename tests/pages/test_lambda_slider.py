@@ -14,31 +14,21 @@ from datamask.analyses.explanation import explanations
 from datamask.analyses.explanation.compute import Flip
 from datamask.analyses.frontier import tables as frontier
 from datamask.analyses.lambda_slider import panel as lambda_slider
-from datamask.config import Quota, RunConfig, SelectionConfig
+from datamask.config import SelectionConfig
 from datamask.dashboard.drawing import words
-from datamask.dashboard.server.parcels import parcels as kept_parcels
 from datamask.dashboard.shell import view as views
 from datamask.dashboard.tradeoff import answers, kept_points, lambda_points, live, spots
 from datamask.dashboard.workspace import current as currently
 from datamask.evaluation import live as solver
 from datamask.pages.map import rail_panel
-from datamask.runs.execute import execute
-from datamask.work.context import Work
 from datamask.work.worker import worker
-from tests.making.parcels import opened_parcel
+from tests.making.runs import execute_run
 from tests.pages.reading import answer, map_data, parcels, view
 
 LONG = 240.0
 
 
 pytestmark = pytest.mark.usefixtures("live_of_its_own")
-
-
-def ran(store, opened, **options):
-    """A run that was really made."""
-    run = store.create(RunConfig(opened.config, SelectionConfig.from_options(device="cpu", **options), "R"))
-    execute(run, Work(threads=1))
-    return run
 
 
 def prepared(opened, run=None):
@@ -113,45 +103,6 @@ def test_before_anything_is_solved_it_stands_at_the_run_and_offers_to(page, open
         assert not parcels(page(corpus=opened.key, run=run.id))["slider"]["answers"]
 
 
-def test_a_lambda_that_was_let_go_is_selected_for_itself(page, opened, store, mapped):
-    run = ran(store, opened, objective="pairwise", estimator="relaxed", lamb=0.5)
-    behind = prepared(opened, run)
-    app = at(page(corpus=opened.key, run=run.id), 0.12)
-    sent = parcels(app)
-    answer = behind.refined(0.12, LONG)
-    assert answer.solved
-    released = sent["slider"]["current"]
-    assert released["lamb"] == 0.12 and not released["note"]
-    assert [meter["share"] for meter in released["meters"]] == pytest.approx([answer.quality, answer.diversity])
-    mask = drawn(sent)
-    assert np.array_equal(mask, answer.mask)
-    # its value, from the definition in float64
-    corpus = opened.corpus
-    inside = corpus.features[mask].astype(np.float64)
-    assert mask.sum() == answer.mask.sum() == behind.answer(0.5, LONG).mask.sum()
-    assert float((inside.sum(axis=0) ** 2).sum()) < float(
-        (corpus.features[run.rows(["selected"])["selected"].to_numpy()].astype(np.float64).sum(axis=0) ** 2).sum()
-    )  # a smaller lambda takes rows that are less alike
-    assert sent["slider"]["at"] == 0.12 and sent["slider"]["touched"]
-    assert [released["proof"], released["gap"]] == [*answers.proof_words(answer.gap, True)]
-    # the map has it by itself before the page has followed
-    ahead = opened_parcel(kept_parcels().body(sent["slider"]["released"], "0.12"))
-    assert ahead["points"] == [{**ahead["points"][0], **released}]
-    assert np.array_equal(of_rows(ahead, sent["ground"]["rows"])[0], mask)
-    assert kept_parcels().body(sent["slider"]["released"], "0.123") == b""
-    # drawn again, it is there by itself
-    sent = parcels(app.run())
-    assert sent["slider"]["current"] == released
-    # back to the run
-    state = parcels(app := at(app, None))["slider"]
-    assert state["at"] == state["current"]["lamb"] == 0.5 and state["current"]["run"] and not state["touched"]
-    # beside another run nothing of it is left
-    other = ran(store, opened, objective="pairwise", estimator="relaxed", lamb=0.9)
-    app = at(app, 0.12)
-    next(box for box in app.selectbox if box.label == "Selected by").select(other.id).run()
-    assert not parcels(app)["slider"]["touched"]
-
-
 @pytest.mark.parametrize("moments", [True, False])
 def test_what_is_prepared_in_moments_for_somebody_is_waited_for(page, opened, mapped, monkeypatch, moments):
     monkeypatch.setattr(lambda_points, "AT_ONCE", 60.0 if moments else -1.0)
@@ -171,7 +122,7 @@ def offered(app) -> list[str]:
 
 
 def test_each_download_names_its_selection_and_holds_what_it_names(page, opened, store, mapped, downloads, monkeypatch):
-    run = ran(store, opened, objective="pairwise", estimator="relaxed", lamb=0.5, select_ratio=0.25)
+    run = execute_run(store, opened.config, "R", objective="pairwise", estimator="relaxed", lamb=0.5, select_ratio=0.25)
     app = page(corpus=opened.key, run=run.id)
     own = ["Download 60 ids (λ 0.5)"]
     assert offered(app) == own
@@ -210,49 +161,10 @@ def test_what_is_learned_anew_at_each_lambda_snaps_to_what_is_solved_and_says_so
     assert [point["lamb"] for point in sent["lambdas"]["points"]] == [point.answer.lamb for point in behind.solved[1]]
 
 
-@pytest.mark.parametrize(("objective", "limits"), [("pairwise", "rules"), ("facility", "tokens")])
-def test_rules_and_tokens_of_the_run_hold_at_every_lambda(page, opened, store, mapped, tmp_path, objective, limits):
-    corpus = opened.corpus
-    worst, best = (np.argsort(corpus.quality)[rows] for rows in (slice(4), slice(-4, None)))
-    files = {}
-    for name, rows in (("pin", worst[:2]), ("given", worst[2:]), ("ban", best)):
-        (tmp_path / f"{name}.txt").write_text("".join(f"{corpus.ids[row]}\n" for row in rows.tolist()))
-        files[name] = str(tmp_path / f"{name}.txt")
-    source = np.array(corpus.metadata["source"].to_pylist())
-    first = str(source[0])
-    size, tokens = 40, float(corpus.lengths.sum() * 0.2)
-    amount = (
-        {"select_ratio": size / len(corpus), "quotas": (Quota("source", first, 0.0, 0.25),)}
-        if limits == "rules"
-        else {"budget": tokens}
-    )
-    run = ran(store, opened, objective=objective, lamb=0.5, **files, **amount)
-    prepared(opened, run)
-    sent = parcels(at(page(corpus=opened.key, run=run.id), 0.33))
-    assert not sent["slider"]["words"] and sent["slider"]["at"] == 0.33
-    solved = of_rows(sent["lambdas"], sent["ground"]["rows"])
-    released = drawn(sent)
-    place = next(k for k, point in enumerate(sent["lambdas"]["points"]) if point["run"])
-    assert np.array_equal(solved[place], run.rows(["selected"])["selected"].to_numpy())
-    assert len({mask.tobytes() for mask in (*solved, released)}) > 5
-    for mask in (*solved, released):
-        assert mask[worst[:2]].all() and not mask[worst[2:]].any() and not mask[best].any()
-        if limits == "rules":
-            assert mask.sum() == size and (source[mask] == first).sum() <= size / 4
-        else:
-            assert tokens - corpus.lengths.max() <= corpus.lengths[mask].sum() <= tokens
-    # the run's own value, and that of the same lambda solved anew, by the run path
-    again = ran(store, opened, objective=objective, lamb=0.33, **files, **amount)
-    spot = spots.spot_of(again)
-    answer = live.find(corpus, lambda_points.settings_of(run.config.selection)).refined(0.33, LONG)
-    worth = 0.33 * spot.quality + 0.67 * spot.diversity
-    assert answer.joint - spot.gap - 1e-6 <= worth <= answer.joint + answer.gap + 1e-6
-
-
 def test_stored_runs_of_the_same_problem_are_dragged_over_before_anything_is_solved(page, opened, store, mapped):
-    along = {lamb: ran(store, opened, objective="pairwise", lamb=lamb) for lamb in (0.2, 0.5, 0.8)}
+    along = {lamb: execute_run(store, opened.config, "R", objective="pairwise", lamb=lamb) for lamb in (0.2, 0.5, 0.8)}
     for unlike in ({"objective": "facility"}, {"select_ratio": 0.2}, {"estimator": "random"}):
-        ran(store, opened, **{"objective": "pairwise", "lamb": 0.6, **unlike})
+        execute_run(store, opened.config, "R", **{"objective": "pairwise", "lamb": 0.6, **unlike})
     sent = parcels(page(corpus=opened.key, run=along[0.5].id))
     points = sent["lambdas"]["points"]
     assert [(point["lamb"], point["run"]) for point in points] == [(0.2, False), (0.5, True), (0.8, False)]
@@ -276,9 +188,11 @@ def test_stored_runs_of_the_same_problem_are_dragged_over_before_anything_is_sol
 
 def test_runs_under_one_budget_of_tokens_are_points_whatever_their_number_of_rows(page, opened, store, mapped):
     options = {"objective": "pairwise", "estimator": "relaxed"}
-    along = {lamb: ran(store, opened, lamb=lamb, budget=2000, **options) for lamb in (0.1, 0.5, 0.9)}
+    along = {
+        lamb: execute_run(store, opened.config, "R", lamb=lamb, budget=2000, **options) for lamb in (0.1, 0.5, 0.9)
+    }
     assert len({run.status().to_dict()["summary"]["selected"] for run in along.values()}) > 1
-    ran(store, opened, lamb=0.7, budget=1500, **options)
+    execute_run(store, opened.config, "R", lamb=0.7, budget=1500, **options)
     points = parcels(page(corpus=opened.key, run=along[0.5].id))["lambdas"]["points"]
     assert [(point["lamb"], point["run"]) for point in points] == [(0.1, False), (0.5, True), (0.9, False)]
     (line, other) = frontier.survey(store.list(), opened.corpus.fingerprint).lines
@@ -286,8 +200,8 @@ def test_runs_under_one_budget_of_tokens_are_points_whatever_their_number_of_row
 
 
 def test_runs_on_all_rows_are_no_points_and_nothing_is_dragged_beside_one(page, opened, store, mapped):
-    run = ran(store, opened, objective="pairwise", lamb=0.5)
-    every = [ran(store, opened, objective="pairwise", lamb=lamb) for lamb in (0.2, 0.8)]
+    run = execute_run(store, opened.config, "R", objective="pairwise", lamb=0.5)
+    every = [execute_run(store, opened.config, "R", objective="pairwise", lamb=lamb) for lamb in (0.2, 0.8)]
     for other in every:
         path = other.path / "config.json"
         record = json.loads(path.read_text())
@@ -299,12 +213,6 @@ def test_runs_on_all_rows_are_no_points_and_nothing_is_dragged_beside_one(page, 
     assert beside["slider"]["press"] == "" and "all rows" in beside["slider"]["words"]
     assert [(point["lamb"], point["run"]) for point in beside["lambdas"]["points"]] == [(0.2, True)]
     assert live._holder().sessions == {}
-
-
-def test_other_objectives_are_refused_in_words(page, opened, finished, mapped):
-    run = finished(objective="pairwise:1,facility:1")
-    state = parcels(page(corpus=opened.key, run=run.id))["slider"]
-    assert state["press"] == "" and "pairwise" in state["words"]
 
 
 def test_it_is_prepared_unasked_where_that_takes_moments_once(page, opened, store, finished, mapped, monkeypatch):
@@ -364,7 +272,7 @@ def test_what_answers_between_kept_points_is_begun_after_the_page_is_drawn_once(
 
 
 def test_marks_of_the_sample_and_of_its_flip(page, opened, store, mapped, monkeypatch):
-    run = ran(store, opened, objective="facility", estimator="relaxed", lamb=0.5)
+    run = execute_run(store, opened.config, "R", objective="facility", estimator="relaxed", lamb=0.5)
     behind = prepared(opened, run)
     inside = np.array([point.mask for point in behind.solved[1]])
     row = int(np.flatnonzero(inside.any(axis=0) & ~inside.all(axis=0))[0])

@@ -43,7 +43,7 @@ from datamask.runs.stored_measures import stored_agreement
 from datamask.work import result_file
 from datamask.work.lanes import Priority
 from datamask.work.worker import worker
-from tests.making.runs import NASTY, finish_run, write_shard
+from tests.making.runs import finish_run, write_shard
 from tests.pages.conftest import REGIONS
 from tests.pages.reading import brush, captions, map_data, mixture, parcels, titles, view
 
@@ -114,16 +114,6 @@ def test_the_first_minute_has_one_line_with_one_bar(page, opened, live_of_its_ow
     finally:
         over.set()
         busy.wait(240)
-
-
-def test_the_layout_can_be_stopped_and_is_offered_again(page, opened, waiting):
-    app = page(corpus=opened.key)
-    app.button(key="stop_preparing").click().run()
-    waiting.wait(120)
-    worker().find(waiting.key).state = "stopped"
-    app.run()
-    assert not app.exception
-    assert "was stopped" in captions(app) and app.button(key="layout") and not app.get("progress")
 
 
 def test_one_map_of_the_selection_unless_more_are_asked_for(page, opened, finished, mapped):
@@ -214,24 +204,6 @@ def test_the_rail_folds_and_nothing_in_it_is_forgotten(page, opened, finished, m
     assert app.selectbox(key="explore_run").value == run.id
 
 
-def test_three_panels_and_their_captions(page, opened, store, finished, mapped, explained):
-    run = finished(name="<b>mine</b>")
-    app = page(corpus=opened.key, run=run.id, maps="3")
-    assert titles(app) == ["Selected by <b>mine</b>", "Quality score", "Similarity to neighbors"]
-    said = captions(app)
-    assert "UMAP keeps 7.5 of 15 nearest neighbors" in said
-    assert "mean nothing" in said and "2nd and 98th percentile" in said
-    assert not app.get("progress")
-    sent = parcels(app)
-    letters, ends = sent["ground"]["letters"].tobytes(), sent["ground"]["ends"]
-    first = int(np.flatnonzero(sent["ground"]["rows"] == 0)[0])
-    # foreign words travel as text, and the map shows them as text
-    assert letters[ends[first] : ends[first + 1]].decode().split("\n")[::2] == ["doc-0000", NASTY]
-    selected = run.rows()["selected"].to_numpy(zero_copy_only=False)
-    assert np.array_equal(sent["0"]["codes"] == 1, selected[sent["ground"]["rows"]])
-    explained(app, 5)
-
-
 def test_a_run_without_a_selection_says_why_another_one_is_shown(page, opened, store, finished, mapped):
     done = finished(name="mine")
     failed = store.create(done.config)
@@ -257,22 +229,6 @@ def test_a_column_of_one_value_is_said_in_one_sentence(page, runs_dir, tmp_path)
         said = captions(app).replace("\\", "")
         assert f"{name} is the same in all rows, so it cannot color, filter or group them." in said
         assert not app.exception
-
-
-def test_panels_take_other_colours_and_marks(page, opened, store, finished, mapped):
-    finished(name="mine")
-    stored_layout(opened.corpus, store.cache_dir, "PCA").keep(
-        Layout(opened.corpus.features[:, :2], 0.2, len(opened.corpus))
-    )
-    app = page(corpus=opened.key, maps="2")
-    app.selectbox(key="colour").select("source").run()
-    app.selectbox(key="second").select("marginal diversity in this run").run()
-    assert titles(app) == ["source", "Marginal diversity in this run"]
-    app.get_by_key("marks").set_value("hexagons").run()
-    assert not app.exception
-    assert "Larger hexagons have more" in captions(app)
-    app.get_by_key("projection").set_value("PCA").run()
-    assert "PCA keeps 3.0 of 15 nearest neighbors; it shows" in captions(app)
 
 
 def test_every_projection_is_offered_and_one_that_is_kept_is_drawn(page, opened, store, mapped):
@@ -310,36 +266,6 @@ def said_by(app) -> str:
 
 def draw_region(app, region: Region):
     view(app, region=shared_view.region_text("UMAP", [region]))
-
-
-def test_a_region_lists_all_rows_inside(page, opened, finished, mapped):
-    run = finished(name="mine")
-    app = page(corpus=opened.key, run=run.id)
-    draw_region(app, Region.box([-5, 5], [-5, 5]))
-    expected = np.flatnonzero(mapped == 0)
-    said = " ".join(text.value for text in app.markdown)
-    selected = run.rows()["selected"].to_numpy(zero_copy_only=False)[expected]
-    assert f"**{len(expected)}** of 240 rows shown" in said
-    assert f"**{selected.sum()}** selected" in said
-    table = app.dataframe[0].value
-    ids = [f"doc-{row:04d}" for row in expected]
-    assert sorted(table["chunk_id"]) == ids[:100]
-    assert table["quality"].is_monotonic_decreasing
-    app.get_by_key("explore_map_which").set_value("selected").run()
-    assert len(app.dataframe[0].value) == selected.sum() and app.dataframe[0].value["selected"].all()
-
-
-def test_a_region_outlives_other_colours_and_can_be_cleared(page, opened, store, mapped):
-    app = page(corpus=opened.key)
-    draw_region(app, Region.box([-5, 5], [-5, 5]))
-    ground = map_data(app)["parcels"]["ground"]
-    app.selectbox(key="colour").select("source").run()
-    assert map_data(app)["regions"] == [["box", [-5, 5, 5, -5], [-5, -5, 5, 5]]]
-    assert map_data(app)["parcels"]["ground"] == ground, "other colours must not move anything"
-    assert "region on the map" in chips(app)
-    app.button(key="chip_region").click().run()
-    assert "region on the map" not in chips(app)
-    assert map_data(app)["regions"] == [] and not app.code
 
 
 def reopened(shard, runs_dir, **columns):
@@ -505,12 +431,6 @@ def test_views_filter_each_other_on_all_rows(page, opened, finished, mapped):
     assert app.text_input(key="explore_search").value == ""
 
 
-def test_nothing_left_is_said(page, opened, store, mapped):
-    app = page(corpus=opened.key)
-    app.text_input(key="explore_search").set_value("no such words").run()
-    assert "**0** of 240 rows" in said_by(app) and "Remove one of them" in captions(app)
-
-
 def test_distributions_show_what_the_others_let_through(page, opened, finished, mapped):
     run = finished(name="mine")
     app = page(corpus=opened.key, run=run.id)
@@ -599,20 +519,6 @@ def test_what_the_browser_pressed_among_the_groups_is_checked(opened, monkeypatc
     groups_panel.pressed(opened.corpus, "source", ["web", "code"], {"bars": [7, -1, "0"]})
     # a sample that was read makes room for the list of the group
     assert taken == [Among("source", ("code",)), None, None] and read == [None]
-
-
-def test_under_represented_groups_come_first_and_regions_are_among_them(page, opened, store, finished, mapped):
-    run = finished(np.where(mapped == 1, 9.0, 0) + opened.corpus.quality, name="mine")
-    app = page(corpus=opened.key, run=run.id)
-    app.session_state["tab"] = "Under- and over-represented"
-    app.run()
-    assert not app.exception
-    app.selectbox(key="group").select("source").run()
-    table = next(table.value for table in app.dataframe if "verdict" in table.value)
-    assert table["group"].iloc[0] == "books" and table["verdict"].iloc[0] == "over-represented"
-    assert set(table["verdict"].iloc[1:]) == {"under-represented"}
-    assert len(app.get("plotly_chart")) == 1 and "filter does not apply" not in captions(app)
-    assert {"UMAP region", "source", "length band"} <= set(app.selectbox(key="group").options)
 
 
 @pytest.mark.parametrize("lamb", ["", "0.5"])

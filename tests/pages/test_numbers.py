@@ -15,27 +15,19 @@ import pyarrow.parquet as pq
 import pytest
 from scipy.sparse.csgraph import connected_components
 
-from datamask.config import CorpusConfig, RunConfig, SelectionConfig
+from datamask.config import CorpusConfig
 from datamask.corpus.projections.layouts import Layout, stored_layout
 from datamask.dashboard.data.openings import openings
 from datamask.dashboard.map import map_layout, named_regions
-from datamask.runs.execute import execute
 from datamask.work.cache import FOLDER
-from datamask.work.context import Work
-from tests.making.runs import write_shard
+from tests.making.runs import execute_run, write_shard
 from tests.pages.reading import (
     answer,
-    compared_runs,
-    follow,
     map_data,
     parcels,
     runs_table,
-    strip,
-    tick,
     titles,
-    waterfall,
 )
-from tests.pages.test_why import waited
 
 pytestmark = pytest.mark.usefixtures("live_of_its_own")
 
@@ -160,15 +152,8 @@ def disk(opening, runs_dir, tmp_path) -> OnDisk:
 @pytest.fixture
 def made(opening, store) -> dict[float, str]:
     """Runs of pair-wise similarity, by lambda; called by it."""
-    ids = {}
-    for lamb in LAMBDAS:
-        options = SelectionConfig.from_options(
-            objective="pairwise", estimator="relaxed", lamb=lamb, select_ratio=RATIO, device="cpu"
-        )
-        run = store.create(RunConfig(opening.config, options, f"at {lamb:g}"))
-        execute(run, Work(threads=1))
-        ids[lamb] = run.id
-    return ids
+    options = {"objective": "pairwise", "estimator": "relaxed", "select_ratio": RATIO}
+    return {lamb: execute_run(store, opening.config, f"at {lamb:g}", lamb=lamb, **options).id for lamb in LAMBDAS}
 
 
 def record(disk: OnDisk, run_id: str) -> dict:
@@ -289,46 +274,6 @@ def test_the_map_counts_what_is_shown_kept_and_near(page, opening, disk, made, r
     assert f"{mask[web].sum()} selected, {per_cent(mask[web].mean())}" in words_of(app)
 
 
-def test_why_a_sample_is_out_and_where_it_changes_sides(page, opening, disk, made):
-    low, mask, high = (disk.selected(made[lamb]) for lamb in LAMBDAS)
-    best = disk.best_diversity(made[0.5])
-    # one that no other lambda between leaves open, by the relaxation
-    row = int(np.flatnonzero(~low & high)[0])
-    run = disk.runs / made[0.5]
-    app, _ = waited(page(corpus=opening.key, run=made[0.5], sample=disk.ids[row]), f"why {run} {row} ")
-    # the crowding among the members, and the score that follows, raw
-    crowding = disk.cosines[:, mask].sum(axis=1) - mask
-    per_pair = 2 / (disk.size * (disk.size - 1))
-    (least, most), wide = disk.quality_ends, best - disk.random_diversity
-    score = 0.5 * disk.quality / disk.size / (most - least) - 0.5 * per_pair * crowding / wide
-    rows = pq.read_table(run / "rows.parquet")
-    assert rows["marginal_diversity"].to_numpy() == pytest.approx(-per_pair * crowding / wide, rel=1e-4)
-    threshold = (score[mask].min() + score[~mask].max()) / 2
-    total = (score[row] - threshold) / score.std()
-    said = words_of(app)
-    assert f"In total {abs(total):.2f} standard deviations of all scores {'above' if total >= 0 else 'below'}" in said
-    bars = waterfall(app).set_index("part")["amount"]
-    spread = score.std()
-    average = score.mean() - threshold
-    parts = {
-        "average row": average,
-        "quality": 0.5 * (disk.quality[row] - disk.quality.mean()) / disk.size / (most - least),
-        "pair-wise similarity": -0.5 * per_pair * (crowding[row] - crowding.mean()) / wide,
-    }
-    assert {name: bars[name] for name in parts} == pytest.approx({n: v / spread for n, v in parts.items()}, abs=5.1e-4)
-    assert strip(app)[1] == [bool(low[row]), bool(mask[row]), bool(high[row])]
-    # where it changes sides: near where the relaxation has more than half of it
-    app.button(key="flip").click().run()
-    app, job = waited(app, f"flip {run} {row}")
-    assert job.state == "done", job.error
-    flip = float(re.search(r"flips at λ ([0-9.]+): not selected just below, selected", words_of(app))[1])
-    below, above = 0.0, 1.0
-    while above - below > 1e-3:
-        middle = (below + above) / 2
-        below, above = (below, middle) if disk.relaxed(middle, best)[0][row] > 0.5 else (middle, above)
-    assert abs(flip - middle) < 0.02
-
-
 def test_one_lambda_has_one_answer_on_the_map_in_the_table_and_on_the_frontier(page, opening, disk, made):
     pages = {
         "map": page(corpus=opening.key, run=made[0.5]),
@@ -374,23 +319,3 @@ def test_one_lambda_has_one_answer_on_the_map_in_the_table_and_on_the_frontier(p
     quality, diversity = disk.shares(mask, disk.best_diversity(made[0.5]))
     value = 0.5 * quality + 0.5 * diversity
     assert f"joint value is {per_cent(value, 2)}" in words_of(pages["runs"])
-
-
-def test_two_runs_beside_each_other(page, opening, disk, made):
-    app = page("pages/runs.py", corpus=opening.key)
-    tick(app, "at 0.2", "at 0.8")
-    app = follow(page, app, "Compare", at=1)
-    a, b = map(disk.selected, app.multiselect(key="compare").value)
-    assert app.multiselect(key="compare").value in ([made[0.2], made[0.8]], [made[0.8], made[0.2]])
-    # by chance: the overlap of two random subsets of that size, as expected numbers of rows say
-    both = disk.size**2 / 240
-    overlap, chance = (a & b).sum() / (a | b).sum(), both / (2 * disk.size - both)
-    assert list(compared_runs(app)["Overlap"]) == ["–", f"{per_cent(overlap)} ({per_cent(chance)})"]
-    counts = {"Both": a & b, "Added": b & ~a, "Left out": a & ~b}
-    assert app.get_by_key("compare_kind").options == [f"{name} {rows.sum()}" for name, rows in counts.items()]
-    left = a & ~b
-    said = words_of(app)
-    assert f"{left.sum()} rows, {disk.tokens[left].sum():,} tokens" in said
-    assert f"Mean quality score {disk.quality[left].mean():.4g}, all rows {disk.quality.mean():.4g}" in said
-    table = next(one.value for one in app.dataframe if "chunk_id" in one.value)
-    assert set(table["chunk_id"]) == {disk.ids[row] for row in np.flatnonzero(left)}

@@ -9,7 +9,6 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from datamask.analyses.frontier import tables as frontier
 from datamask.analyses.steering import mixture_panel
 from datamask.api import select
 from datamask.config import Quota
@@ -246,12 +245,3 @@ def test_rules_of_another_corpus_or_of_no_name_are_not_taken(page, opened, store
     for name in ("0" * 20, "../../x"):
         app = page("pages/runs.py", corpus=opened.key, rules=name)
         assert not rule_labels(app) and app.button(key="start")
-
-
-def test_runs_under_different_rules_share_no_line(opened, store, finished):
-    for lamb in (0.2, 0.8):
-        for rules in ({}, {"pin": "a.parquet"}, {"pin": "b.parquet"}, {"ban": "a.parquet"}):
-            finished(objective="pairwise", lamb=lamb, **rules)
-    lines = frontier.survey(store.list(), opened.corpus.fingerprint).lines
-    assert len(lines) == 4 and all(len(line.spots) == 2 for line in lines)
-    assert len(set(frontier.line_names(lines).values())) == 4

@@ -10,20 +10,13 @@ import pytest
 
 from datamask.analyses.explanation import explanations, tables
 from datamask.analyses.explanation.compute.explained_run import explainer_of
-from datamask.config import Quota, RunConfig, SelectionConfig
+from datamask.config import Quota
 from datamask.dashboard.shell import ordering
-from datamask.runs.execute import execute
-from datamask.work.context import Work
 from datamask.work.worker import worker
+from tests.making.runs import execute_run
 from tests.pages.reading import strip, waterfall
 
 PATIENCE = 240
-
-
-def learned(store, opened, **options):
-    run = store.create(RunConfig(opened.config, SelectionConfig.from_options(device="cpu", **options)))
-    execute(run, Work(threads=1))
-    return run
 
 
 def waited(app, prefix):
@@ -41,7 +34,10 @@ def waited(app, prefix):
 
 @pytest.fixture
 def pairwise(store, opened):
-    return [learned(store, opened, objective="pairwise", estimator="relaxed", lamb=lamb) for lamb in (0.1, 0.5, 0.9)]
+    return [
+        execute_run(store, opened.config, objective="pairwise", estimator="relaxed", lamb=lamb)
+        for lamb in (0.1, 0.5, 0.9)
+    ]
 
 
 def test_the_waterfall_is_the_explainers_and_its_flip_is_found_by_solving_again(page, opened, store, mapped, pairwise):
@@ -68,14 +64,16 @@ def test_the_waterfall_is_the_explainers_and_its_flip_is_found_by_solving_again(
     assert job.state == "done", job.error
     found = job.result
     assert found.between in ((0.1, 0.5), (0.5, 0.9))
-    again = [learned(store, opened, objective="pairwise", estimator="relaxed", lamb=lamb) for lamb in found.around]
+    again = [
+        execute_run(store, opened.config, objective="pairwise", estimator="relaxed", lamb=lamb) for lamb in found.around
+    ]
     assert found.around[1] - found.around[0] <= 1e-3
     assert [other.rows()["selected"][row].as_py() for other in again] == [found.below, not found.below]
     assert any(f"λ **{found.lamb:.3f}**" in text.value for text in app.markdown)
 
 
 def test_facility_names_the_samples_behind_its_part(page, opened, store, mapped):
-    run = learned(store, opened, objective="facility", n_epochs=10, collapse="exact")
+    run = execute_run(store, opened.config, objective="facility", n_epochs=10, collapse="exact")
     told = explainer_of(run)
     row = int(np.flatnonzero(told.mask)[0])
     one = told.explain([row])[0]
@@ -92,7 +90,7 @@ def test_facility_names_the_samples_behind_its_part(page, opened, store, mapped)
 
 
 def test_a_baseline_says_that_it_did_not_look_at_these_scores(page, opened, store, mapped):
-    run = learned(store, opened, objective="pairwise", estimator="top-quality")
+    run = execute_run(store, opened.config, objective="pairwise", estimator="top-quality")
     app = page(corpus=opened.key, run=run.id, sample="doc-0003")
     app, job = waited(app, f"why {run.path} 3 ")
     assert job.state == "done" and any("did not select by" in one.value for one in app.caption)
@@ -100,7 +98,7 @@ def test_a_baseline_says_that_it_did_not_look_at_these_scores(page, opened, stor
 
 
 def test_a_run_on_rows_that_changed_says_why_it_cannot_be_explained(page, opened, store, mapped):
-    run = learned(store, opened, objective="pairwise", estimator="top-quality")
+    run = execute_run(store, opened.config, objective="pairwise", estimator="top-quality")
     with run.writer() as writer:
         writer.update_facts(fingerprint="0" * 64)
     job = explanations.ask(run, 3, [run])

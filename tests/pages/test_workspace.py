@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
-import io
-import json
 from types import SimpleNamespace
 
-import numpy as np
-import pandas as pd
-import pyarrow.parquet as pq
 import pytest
 
-from datamask.analyses.report.current import report_of
-from datamask.config import RunConfig, SelectionConfig
+from datamask.config import SelectionConfig
 from datamask.dashboard.frame.frame import PAGES
 from datamask.dashboard.tradeoff import lambda_point, lambda_points, live
 from datamask.dashboard.tradeoff.answers import Units
 from datamask.dashboard.workspace import current as currently
-from datamask.dashboard.workspace import keeping, selection, wording
+from datamask.dashboard.workspace import selection, wording
 from datamask.dashboard.workspace.current import Current
-from datamask.pages.export import lines_panel, selection_panel
-from datamask.runs.execute import execute
-from datamask.runs.run_queue import run_queue
-from datamask.work.context import Work
-from tests.pages.reading import answer, answered, compared_runs, downloads, end_of, menu, parcels, ticked, titles
+from datamask.pages.export import selection_panel
+from tests.making.runs import execute_run
+from tests.pages.reading import answered, downloads, menu, parcels, ticked, titles
 
 LONG = 240.0
 
@@ -33,10 +25,7 @@ pytestmark = pytest.mark.usefixtures("live_of_its_own")
 @pytest.fixture
 def run(opened, store):
     """A run that was really made, at λ 0.5."""
-    settings = SelectionConfig.from_options(objective="pairwise", estimator="relaxed", select_ratio=0.25, device="cpu")
-    run = store.create(RunConfig(opened.config, settings, "R"))
-    execute(run, Work(threads=1))
-    return run
+    return execute_run(store, opened.config, "R", objective="pairwise", estimator="relaxed", select_ratio=0.25)
 
 
 def ready(opened, store, settings):
@@ -49,42 +38,6 @@ def ready(opened, store, settings):
 
 def one(value):
     return value[0] if isinstance(value, list) else value
-
-
-@pytest.mark.parametrize("lamb", [0.5, 0.37])
-def test_every_part_of_the_map_follows_lambda(page, opened, store, mapped, run, downloads, lamb):
-    behind = ready(opened, store, run.config.selection)
-    app = page(corpus=opened.key, run=run.id, **({} if lamb == 0.5 else {"lambda": f"{lamb:g}"}))
-    disk = pd.read_parquet(opened.config.inputs[0])
-    kept = disk.chunk_id.isin(downloads["file"]["chunk_id"].to_pylist()).to_numpy()
-    solved = behind.refined(lamb, LONG)
-    if lamb != 0.5:
-        assert np.array_equal(kept, solved.mask)
-    assert kept.sum() == 60
-    said = answered(app)
-    assert f"λ {lamb:g} ·" in said and "60 of 240 rows" in said
-    assert answer(app)["answer"]["sentence"].startswith(f"Mean score {disk.quality_score[kept].mean():.2f} (random ")
-    reached = [round(100 * share) for share in (solved.quality, solved.diversity)]
-    assert "Quality {}\xa0% · Diversity {}\xa0%".format(*reached) in said
-    # what is drawn
-    sent = parcels(app)
-    drawn = np.zeros(len(disk), bool)
-    drawn[sent["ground"]["rows"]] = sent["0"]["codes"].astype(bool)
-    assert np.array_equal(drawn, kept)
-    # histograms and groups beside the map
-    strips = [
-        json.loads(c.proto.json) for c in app.get("bidi_component") if c.proto.component_name == "datamask_strips"
-    ]
-    for facet in (facet for drawn_strip in strips for facet in drawn_strip["facets"]):
-        if "chosen" in facet:
-            assert sum(facet["chosen"]) == kept.sum(), facet["name"]
-        elif facet["name"] == "source":
-            shares = pd.Series(kept).groupby(disk.source.astype(str)).mean()
-            assert facet["shares"] == pytest.approx([shares[label] for label in facet["labels"]])
-    # the list and the headline
-    table = app.dataframe[0].value
-    at = disk.set_index("chunk_id").index.get_indexer(table["chunk_id"])
-    assert table["selected"].tolist() == kept[at].tolist()
 
 
 def test_lambda_goes_with_every_link_and_back(page, opened, store, mapped, run, downloads):
@@ -132,9 +85,7 @@ def test_a_run_that_ends_meanwhile_does_not_take_the_place_of_the_one_that_is_sh
 
 
 def test_beside_no_solver_the_nearest_stored_run_is_the_selection(page, opened, store, mapped, run):
-    settings = {"objective": "pairwise", "estimator": "relaxed", "select_ratio": 0.25, "device": "cpu"}
-    other = store.create(RunConfig(opened.config, SelectionConfig.from_options(lamb=0.8, **settings), "S"))
-    execute(other, Work(threads=1))
+    execute_run(store, opened.config, "S", lamb=0.8, objective="pairwise", estimator="relaxed", select_ratio=0.25)
     app = page("pages/export.py", corpus=opened.key, run=run.id, **{"lambda": "0.7"})
     assert "λ 0.8 ·" in answered(app) and app.button(key="answer_solve").label.startswith("Solve λ 0.7")
     assert not [button for button in app.get("download_button") if button.key.startswith("answer_")]
@@ -202,20 +153,6 @@ def test_a_gap_is_said_once_it_is_proved(opened, store):
     assert wording.parts(opened.corpus, drawn)[-1].startswith("gap ")
 
 
-def test_keep_as_run_stores_what_is_shown(page, opened, store, mapped, run, runs_dir):
-    ready(opened, store, run.config.selection)
-    app = page(corpus=opened.key, run=run.id, **{"lambda": "0.2"})
-    app.button(key="answer_keep").click().run()
-    (kept,) = [other for other in store.list() if other.id != run.id]
-    end_of(kept)
-    app.run()
-    assert one(app.query_params["run"]) == kept.id and "lambda" not in app.query_params
-    assert "λ 0.2 ·" in answered(app) and keeping.STARTED not in app.session_state
-    settings = kept.config.selection
-    assert (settings.objective, settings.lamb, settings.select_ratio) == ("pairwise", 0.2, 0.25)
-    run_queue(runs_dir).close(10)
-
-
 def test_stored_runs_are_read_where_they_are_asked_for_alone(page, opened, finished, mapped, run, monkeypatch):
     read = []
     monkeypatch.setattr(currently, "_stored_point", lambda run_id, *rest: read.append(run_id))
@@ -234,32 +171,6 @@ def test_stored_runs_are_read_where_they_are_asked_for_alone(page, opened, finis
     assert len(set(read)) <= 2
 
 
-def test_export_downloads_and_reports_what_lambda_was_moved_to(
-    page, opened, store, mapped, run, downloads, monkeypatch
-):
-    behind = ready(opened, store, run.config.selection)
-    made = []
-    monkeypatch.setattr(selection_panel, "report_of", lambda *given: made.append(report_of(*given)) or made[-1])
-    buttons = {}
-
-    def noted(key, heading, about, rows, files):
-        buttons.update({file.format: file.content() if callable(file.content) else file.content for file in files})
-
-    monkeypatch.setattr(lines_panel, "line", noted)
-    page("pages/export.py", corpus=opened.key, run=run.id, **{"lambda": "0.9"})
-    disk = pd.read_parquet(opened.config.inputs[0])
-    kept = disk[behind.refined(0.9, LONG).mask]
-    assert pd.read_csv(io.BytesIO(buttons["CSV"]))["chunk_id"].tolist() == kept.chunk_id.tolist()
-    assert pd.read_parquet(io.BytesIO(buttons["Parquet"]))["chunk_id"].tolist() == kept.chunk_id.tolist()
-    about = json.loads(pq.read_table(io.BytesIO(buttons["Parquet"])).schema.metadata[b"datamask"])
-    assert about["lambda"] == 0.9 and not about["preview"] and about["selection"]["objective"] == "pairwise"
-    (text,) = made
-    assert "λ 0.9" in text and "60 of 240 rows" in text and f"{kept.quality_score.mean():.6g}" in text
-    assert f"<td class=number>{kept.n_tokens.sum():,}</td>" in text and "--lamb 0.9" in text
-    for source, share in (disk.chunk_id.isin(kept.chunk_id)).groupby(disk.source.astype(str)).mean().items():
-        assert f">{source}" in text and f"{100 * share:.0f}" in text
-
-
 def test_export_gives_the_run_again_at_its_own_lambda(page, opened, store, mapped, run):
     ready(opened, store, run.config.selection)
     moved = page("pages/export.py", corpus=opened.key, run=run.id, **{"lambda": "0.9"})
@@ -268,28 +179,6 @@ def test_export_gives_the_run_again_at_its_own_lambda(page, opened, store, mappe
     assert "60 of 240 rows" not in summed_up and "in no run folder yet" in summed_up
     own = page("pages/export.py", corpus=opened.key, run=run.id, **{"lambda": "0.5"})
     assert len(downloads(own)) > len(downloads(moved))
-
-
-def test_compare_holds_what_lambda_was_moved_to_against_the_runs(page, opened, store, mapped, run):
-    behind = ready(opened, store, run.config.selection)
-    answer = behind.refined(0.9, LONG)
-    app = page("pages/compare.py", corpus=opened.key, run=run.id, **{"lambda": "0.9"})
-    own = run.rows(["selected"])["selected"].to_numpy()
-    shared = int((own & answer.mask).sum())
-    table = compared_runs(app)
-    assert table["Overlap"][1].startswith(f"{100 * shared / (120 - shared):.0f} % (")
-    sent = parcels(app)
-    drawn = np.zeros(len(own), bool)
-    drawn[sent["ground"]["rows"]] = np.isin(sent["1"]["codes"], [1, 3])  # in both or added
-    assert np.array_equal(drawn, answer.mask)
-    assert table[""].tolist() == ["A · R", "B · current, λ 0\\.9"]
-    disk = pd.read_parquet(opened.config.inputs[0])
-    mean = disk.quality_score[answer.mask].mean()
-    assert table["Mean score"].tolist()[1] == f"{mean:.4g}".replace("-", "−")
-    assert "Balance λ 0\\.9" in table["What differs"][1]
-    # at the run's own lambda there is nothing else to compare
-    alone = page("pages/compare.py", corpus=opened.key, run=run.id)
-    assert any("one more finished run" in heading.value for heading in alone.subheader)
 
 
 def test_runs_shows_the_learned_run_of_that_lambda_and_says_which(page, opened, store, finished, mapped, run):

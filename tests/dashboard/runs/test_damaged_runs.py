@@ -9,9 +9,6 @@ import shutil
 import traceback
 from pathlib import Path
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from datamask.analyses.comparison import tables as comparison
@@ -21,7 +18,7 @@ from datamask.analyses.frontier import tables as frontier
 from datamask.analyses.report import page
 from datamask.analyses.report.sentence import sentence
 from datamask.cli import main
-from datamask.config import CorpusConfig, RunConfig, SelectionConfig
+from datamask.config import RunConfig, SelectionConfig
 from datamask.dashboard.runs import candidates, listing, outcome, provenance, runs_table
 from datamask.dashboard.tradeoff import spots
 from datamask.errors import DatamaskError
@@ -30,9 +27,10 @@ from datamask.runs.health import learning
 from datamask.runs.run_queue import RunQueue
 from datamask.runs.store import Run, RunStore
 from datamask.work.context import Work
+from tests.making.runs import write_shard
 
 VALUES = (None, "", "x", "<b>", [], {}, -1, 2**70, 10**400, True, [1], {"a": 1}, 0.5, 1e300, float("nan"))
-ROWS, DIM = 80, 4
+ROWS = 80
 PER_ENTRY = 1
 
 
@@ -40,19 +38,6 @@ PER_ENTRY = 1
 def made(tmp_path_factory) -> Path:
     """A runs folder with a learned run and an unharmed copy of it."""
     folder = tmp_path_factory.mktemp("damaged")
-    rng = np.random.default_rng(0)
-    features = pa.FixedSizeListArray.from_arrays(pa.array((rng.normal(size=ROWS * DIM) + 1).astype(np.float32)), DIM)
-    pq.write_table(
-        pa.table(
-            {
-                "chunk_id": [f"id-{k}" for k in range(ROWS)],
-                "quality_score": rng.normal(size=ROWS),
-                "feature_arr": features,
-                "n_tokens": np.arange(1, ROWS + 1),
-            }
-        ),
-        folder / "shard.parquet",
-    )
     selection = SelectionConfig.from_options(
         objective="pairwise",
         estimator="counterfactual",
@@ -62,9 +47,8 @@ def made(tmp_path_factory) -> Path:
         collapse="exact",
         prune=0.1,
     )
-    run = RunStore(folder / "runs").create(
-        RunConfig(CorpusConfig((str(folder / "shard.parquet"),)), selection), run_id="altered"
-    )
+    config = write_shard(folder / "shard.parquet", ROWS)
+    run = RunStore(folder / "runs").create(RunConfig(config, selection), run_id="altered")
     execute(run, Work(threads=1))
     run.relabel(tags=["a"])
     shutil.copytree(run.path, folder / "runs" / "whole")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -120,15 +118,3 @@ def test_a_folder_that_cannot_be_written_keeps_nothing_and_the_session_is_ready(
     (tmp_path / "cache").write_text("a file where a folder is expected")
     assert len(solve(corpus, options(), tmp_path / "cache")) == len(GRID)
     assert kept_points.of_problem(corpus, options(), tmp_path / "cache") == ()
-
-
-def test_reading_them_loads_no_torch():
-    program = """
-import sys
-from datamask.corpus import open_corpus
-from datamask.dashboard.tradeoff import kept_points, lambda_points
-from datamask.dashboard.data import demo
-found = kept_points.of_problem(open_corpus(demo.config()), lambda_points.settings_of(None), demo.results() / "cache")
-assert len(found) == lambda_points.GRID_SIZE and "torch" not in sys.modules
-"""
-    subprocess.run([sys.executable, "-c", program], check=True, cwd=Path(__file__).parents[3])
