@@ -2,10 +2,9 @@
 
 import streamlit as st
 
-from datamask.analyses.frontier import form_panel, panel
+from datamask.analyses.frontier import form_panel, kinds, panel
 from datamask.dashboard.frame.frame import frame
 from datamask.dashboard.runs import listing
-from datamask.dashboard.runs import sweep_kinds as kinds
 from datamask.dashboard.shell import session
 
 current = frame("Frontier", "How do quality and diversity change with λ, the ratio or another setting?")

@@ -1,4 +1,4 @@
-"""The frontier's tables and chart: which runs share a curve, what is proved, what a point costs, the arrows."""
+"""The frontier's tables and chart: which runs share a curve, what is proved, what a point costs, the picture."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import pytest
 
 from datamask.analyses.frontier import chart as charts
 from datamask.analyses.frontier import tables as frontier
-from datamask.dashboard.drawing import words
 from datamask.dashboard.tradeoff import spots
 from datamask.dashboard.tradeoff.geometry import HalfPlane
 
@@ -69,7 +68,7 @@ def test_curves_are_never_joined_across_objective_ratio_rules_or_scale(made):
         ("pairwise", 0.3, "none", "raw", 1),
     ]
     assert [spot.label for spot in survey.named] == ["Greedy, λ 0.5", "Random"]
-    names = list(frontier.line_names(survey.lines).values())
+    names = list(frontier.names(survey.lines).values())
     assert len(set(names)) == 5 and names[0].startswith("Facility location, 30") and "exact" in names[3]
     # named points stand with curves of their own objective and size alone
     assert not frontier.named_for(survey, survey.lines[:2]) and len(frontier.named_for(survey, survey.lines[2:3])) == 2
@@ -79,7 +78,7 @@ def test_another_learner_is_called_by_its_name_not_by_its_options(made):
     circle(made)
     for steps in (20, 40):
         made(0.5, 0.5, lamb=0.5, estimator="counterfactual", n_epochs=steps)
-    names = sorted(frontier.line_names(found(made).lines).values())
+    names = sorted(frontier.names(found(made).lines).values())
     assert len(set(names)) == 3
     assert sum("steps" in name for name in names) == 2 and not any("batch share" in name for name in names)
 
@@ -104,8 +103,9 @@ def test_unfinished_foreign_and_constant_runs_are_left_out(made):
 
 def test_what_is_proved_and_for_what(made):
     circle(made)
-    line = found(made).lines[0]
-    assert line.planes[2] == HalfPlane(0.5, pytest.approx(math.hypot(0.5, 0.5)))
+    stored = found(made)
+    line, planes = stored.lines[0], stored.planes(stored.lines[0])
+    assert HalfPlane(0.5, pytest.approx(math.hypot(0.5, 0.5))) in planes and len(planes) == 5
     raw = made(0.5, 0.5, bound=3.0, lamb=0.5, scale="raw")
     listed = made(0.5, 0.5, bound=0.6, lamb=0.5, objective="facility")
     with listed.writer() as writer:
@@ -119,14 +119,14 @@ def test_what_one_estimator_proved_holds_for_all_under_the_same_rules_alone(made
     circle(made, 3, collapse="exact")
     circle(made, 3, select_ratio=0.1)
     made(0.4, 0.4, bound=0.9, lamb=0.5, estimator="counterfactual", seed=3, n_epochs=20)
-    lines = found(made).lines
-    by = {(line.settings.estimator, line.settings.collapse, line.settings.select_ratio): line for line in lines}
+    stored = found(made)
+    by = {(line.settings.estimator, line.settings.collapse, line.settings.select_ratio): line for line in stored.lines}
     alone, whole = by["counterfactual", "none", 0.3], by["relaxed", "none", 0.3]
-    assert len(alone.planes) == len(whole.planes) == 12 and set(alone.planes) == set(whole.planes)
-    assert len(by["relaxed", "exact", 0.3].planes) == len(by["relaxed", "none", 0.1].planes) == 3
+    assert len(stored.planes(alone)) == 12 and stored.planes(alone) == stored.planes(whole)
+    assert len(stored.planes(by["relaxed", "exact", 0.3])) == len(stored.planes(by["relaxed", "none", 0.1])) == 3
     # fewer than three points are not joined
     for focus, joined in ((alone, 0), (whole, 1)):
-        figure = charts.frontier([focus], focus=focus)
+        figure = charts.frontier([focus], planes=stored.planes(focus))
         curves = [trace for trace in figure.data if trace.mode == "lines" and trace.fill is None]
         assert len(curves) == joined
         assert traces(figure, "provably unreachable")
@@ -183,21 +183,19 @@ def test_what_the_map_has_solved_is_a_line_that_opens_no_run(made):
     assert (list(line.x), list(line.y)) == ([0.3, 0.5], [1.2, 0.9]) and line.customdata is None
 
 
-def test_the_figure_has_equal_axes_the_tangent_and_the_shade(made):
+def test_the_figure_has_equal_axes_the_ring_and_the_shade(made):
     circle(made, 11)
     survey = found(made)
     line = survey.lines[0]
-    spot = line.spots[3]
-    figure = charts.frontier(survey.lines, focus=line, chosen=spot)
+    spot, planes = line.spots[3], survey.planes(line)
+    figure = charts.frontier(survey.lines, planes=planes, chosen=spot)
     assert figure.layout.yaxis.scaleanchor == "x" and figure.layout.yaxis.scaleratio is None
-    (tangent,) = traces(figure, "tangent at the point")
-    slope = (tangent.y[1] - tangent.y[0]) / (tangent.x[1] - tangent.x[0])
-    assert slope == pytest.approx(-spot.lamb / (1 - spot.lamb))
-    assert (np.mean(tangent.x), np.mean(tangent.y)) == pytest.approx((spot.quality, spot.diversity))
+    ring = figure.data[-1]
+    assert ring.marker.symbol == "circle-open" and (ring.x[0], ring.y[0]) == (spot.quality, spot.diversity)
     (shade,) = traces(figure, "provably unreachable")
     # every corner of the shaded part is on or beyond some bound, or on the window's edge
     x, y = (np.array(values) for values in (shade.x, shade.y))
-    room = np.min([p.bound - p.lamb * x - (1 - p.lamb) * y for p in line.planes], axis=0)
+    room = np.min([p.bound - p.lamb * x - (1 - p.lamb) * y for p in planes], axis=0)
     assert ((room <= 1e-9) | np.isclose(y, figure.layout.yaxis.range[1])).all()
     marks = [trace for trace in figure.data if trace.customdata is not None]
     assert list(marks[0].customdata) == [one.run_id for one in line.spots]
@@ -205,15 +203,7 @@ def test_the_figure_has_equal_axes_the_tangent_and_the_shade(made):
     labels = [text.strip() for text in said.text]
     assert "λ 0.5" in labels and "λ 0" in labels and "random" in labels and len(labels) == len(set(labels)) <= 12
     legend = [trace.name for trace in figure.data if trace.showlegend]
-    assert legend == ["provably unreachable", "Pair-wise similarity, 30\u00a0%", "tangent at the point"]
-
-
-def test_without_a_price_there_is_a_ring_and_no_tangent(made):
-    made(0.4, 0.4, estimator="greedy", lamb=0.5)
-    circle(made, 3)
-    survey = found(made)
-    figure = charts.frontier(survey.lines, survey.named, chosen=survey.named[0])
-    assert not traces(figure, "tangent at the point") and figure.data[-1].marker.symbol == "circle-open"
+    assert legend == ["provably unreachable", "Pair-wise similarity, 30\u00a0%"]
 
 
 def test_baselines_with_options_are_points_named_by_them(made):
@@ -230,27 +220,14 @@ def test_baselines_with_options_are_points_named_by_them(made):
     ]
 
 
-def test_far_off_points_stand_at_the_edge_with_their_value_and_do_not_squeeze(made):
+def test_far_off_points_do_not_squeeze_the_others(made):
     circle(made, 3)
-    top = made(1.0, -0.9, estimator="top-quality")
-    far = [made(0.99, -0.5 - lamb, lamb=lamb) for lamb in (0.95, 0.97)]
+    made(1.0, -0.9, estimator="top-quality")
+    made(0.9, -0.15, estimator="greedy")
     survey = found(made)
     figure = charts.frontier(survey.lines, survey.named)
-    floor = figure.layout.yaxis.range[0]
-    assert floor > -0.3
-    marks = [trace for trace in figure.data if trace.customdata is not None]
-    places = {
-        run_id: (x, y, symbol)
-        for trace in marks
-        for run_id, x, y, symbol in zip(trace.customdata, trace.x, trace.y, trace.marker.symbol)
-    }
-    # they can be pressed there
-    assert places[top.id] == (1.0, floor, "triangle-down")
-    assert {places[run.id] for run in far} == {(0.99, floor, "triangle-down")}
-    (said,) = [trace for trace in figure.data if trace.mode == "text"]
-    lines = [text.replace("\u2003", "").replace("<br>", "\n") for text in said.text]
-    # each a line higher than the one before
-    assert lines[-2:] == [f"λ 0.95 to 0.97: −147{words.GAP}%\n", f"Top quality: −90{words.GAP}%\n\n"]
+    assert figure.layout.yaxis.range[0] == pytest.approx(-0.15 - charts.MARGIN)
+    assert [spot.label for spot in survey.named if charts.far(spot)] == ["Top quality"]
 
 
 def test_colour_is_the_objective_and_shape_tells_its_curves_apart(made):

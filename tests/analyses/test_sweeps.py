@@ -10,18 +10,21 @@ import pytest
 from datamask import catalogue
 from datamask.analyses.curves import chart
 from datamask.analyses.curves.tables import CURVE
-from datamask.analyses.frontier import series, sweep_chart
+from datamask.analyses.frontier import chart as charts
+from datamask.analyses.frontier import kinds, tables
 from datamask.analyses.frontier.form_panel import arms
 from datamask.config import SelectionConfig
-from datamask.dashboard.drawing import words
-from datamask.dashboard.runs import sweep_kinds as kinds
 from datamask.errors import OptionError
 from datamask.options import OPTIONS
 from datamask.runs.varying import points, variable
 
 
+def spots(made):
+    return tables.survey(made.store.list(), made.fingerprint).spots
+
+
 def stored(made, option):
-    return series.stored(made.store.list(), made.fingerprint, option)
+    return tables.series(spots(made), option)
 
 
 def test_every_option_that_a_sweep_varies_can_be_varied_here_with_the_values_it_starts_with():
@@ -57,21 +60,20 @@ def test_a_series_is_of_runs_that_differ_in_one_setting_alone(made):
         made(quality, 1 - quality, lamb=0.5, select_ratio=ratio)
     made(0.2, 0.2, lamb=0.6, select_ratio=0.1)
     (one,) = stored(made, "select_ratio")
-    table = series.ends(one)
+    table = tables.ends(one)
     quality = table[table.term == "quality"]
     assert quality["value"].tolist() == [0.1, 0.3, 0.5]
     assert quality["share"].tolist() == pytest.approx([90, 70, 50]) and (quality["n"] == 1).all()
-    assert one.label == "Pair-wise similarity, λ 0.5, Solve"
+    assert tables.names([one]) == {one.key: "Pair-wise similarity"}
     # the same runs along another setting
-    (other,) = stored(made, "lamb")
-    assert [level.value for level in other.levels] == [0.5, 0.6]
+    assert sorted(tuple(other.levels) for other in stored(made, "lamb")) == [(0.5,), (0.5,), (0.5, 0.6)]
 
 
 def test_a_value_is_the_mean_of_its_seeds_between_the_worst_and_the_best(made):
     for share, options in ((0.1, {}), (0.5, {"seed": 1}), (0.6, {"prune": 0.5})):
         made(share, 0.0, lamb=0.5, **options)
     (one,) = stored(made, "prune")
-    row = series.ends(one).iloc[0]
+    row = tables.ends(one).iloc[0]
     assert (row["level"], row["n"]) == ("0", 2)
     assert (row["share"], row["low"], row["high"]) == pytest.approx((30, 10, 50))
 
@@ -82,7 +84,7 @@ def test_methods_differ_in_the_options_they_have_and_count_at_their_defaults(mad
     made(0.1, 0.1, lamb=0.5, estimator="reinforce", n_rollout=8)
     made(0.0, 0.0, lamb=0.5, estimator="random")
     (one,) = stored(made, "estimator")
-    assert {level.value: len(level.runs) for level in one.levels} == {"random": 1, "reinforce": 1, "relaxed": 1}
+    assert {method: len(runs) for method, runs in one.levels.items()} == {"random": 1, "reinforce": 1, "relaxed": 1}
 
 
 def test_objectives_by_their_own_solvers_are_a_series_too(made):
@@ -90,7 +92,7 @@ def test_objectives_by_their_own_solvers_are_a_series_too(made):
     made(0.5, 0.5, lamb=0.5, objective="disf", estimator=catalogue.auto("disf"))
     assert catalogue.auto("pairwise") != catalogue.auto("disf")
     (one,) = stored(made, "objective")
-    assert sorted(level.value for level in one.levels) == ["disf", "pairwise"] and series.AUTO in one.label
+    assert sorted(one.levels) == ["disf", "pairwise"] and tables.AUTO in tables.names([one])[one.key]
 
 
 def test_bands_over_seconds_span_their_seeds(made):
@@ -99,7 +101,7 @@ def test_bands_over_seconds_span_their_seeds(made):
             made(0.5 + 0.1 * seed, 0.5, lamb=0.5, estimator="reinforce", n_rollout=size, seed=seed)
     made(0.5, 0.5, lamb=0.5)
     (one,) = stored(made, "n_rollout")
-    shown = series.curves(one, "G")
+    shown = tables.curves(one, "G")
     table = shown.of(CURVE)
     assert shown.series == ("8", "32") and (table["note"] == "2").all()
     last = table[table["series"] == "8"].iloc[-1]
@@ -111,10 +113,10 @@ def test_bands_over_seconds_span_their_seeds(made):
 
 def test_a_band_is_read_at_common_moments():
     curves = [(np.array([1.0, 10.0]), np.array([0.0, 1.0])), (np.array([2.0, 20.0]), np.array([1.0, 1.0]))]
-    table = series.band(curves)
+    table = tables.band(curves)
     assert (table["seconds"].iloc[0], table["seconds"].iloc[-1]) == pytest.approx((2.0, 10.0))
     assert table["low"].iloc[0] == pytest.approx(math.log10(2)) and table["high"].iloc[0] == 1.0
-    apart = series.band([(np.array([1.0, 2.0]), np.array([0.0, 1.0])), (np.array([5.0, 6.0]), np.array([2.0, 3.0]))])
+    apart = tables.band([(np.array([1.0, 2.0]), np.array([0.0, 1.0])), (np.array([5.0, 6.0]), np.array([2.0, 3.0]))])
     assert len(apart) == 1 and (apart["low"][0], apart["high"][0]) == (1.0, 3.0)
 
 
@@ -143,28 +145,28 @@ def test_all_arms_of_a_preset_pose_the_problem_that_was_given(preset):
 
 def test_the_arms_of_a_preset_are_runs_of_its_settings(made):
     asked = arms("single", {"collapse": "exact", "lamb": 0.5}, ("pairwise",), 2)
-    assert not series.of_arms(made.store.list(), made.fingerprint, "single", asked)
+    assert not tables.of_arms(spots(made), asked)
     for spanned, share in zip(asked.values(), (0.0, -0.9, 1.0, 0.6)):
         for point in spanned:
             settings = point.selection.to_dict().items()
             made(share, share, **{name: value for name, value in settings if value is not None})
     made(0.3, 0.3, lamb=0.3)  # of no arm
-    (one,) = series.of_arms(made.store.list(), made.fingerprint, "single", asked)
-    table = series.ends(one)
+    (one,) = tables.of_arms(spots(made), asked)
+    table = tables.ends(one)
     quality = table[table.term == "quality"]
     assert quality["level"].tolist() == ["random", "quality alone", "pairwise alone", "pairwise with quality"]
     assert quality["n"].tolist() == [len(spanned) for spanned in asked.values()]
-    figure = sweep_chart.over_levels(table, "arm")
-    # what lies far below random stands at the edge with its value
+    figure = charts.values(table, "arm", counted=False)
     (marks,) = [trace for trace in figure.data if trace.marker.symbol == "circle"]
-    assert list(marks.x) == pytest.approx([0, sweep_chart.FARTHEST, 100, 60])
-    assert [text for trace in figure.data for text in trace.text].count(f"◂ {words.percent(-0.9)}") == 2
+    assert list(marks.x) == pytest.approx([0, -90, 100, 60])
+    # what lies far below random does not squeeze the others
+    assert -70 < figure.layout.xaxis.range[0] < charts.FARTHEST
 
 
 def test_values_far_from_each_other_stand_on_a_logarithmic_axis(made):
     for steps in (10, 50, 400):
         made(0.5, 0.5, lamb=0.5, estimator="relaxed", n_epochs=steps)
     (one,) = stored(made, "n_epochs")
-    figure = sweep_chart.over_numbers(series.ends(one), "steps")
+    figure = charts.values(tables.ends(one), "steps", counted=True)
     assert figure.layout.xaxis.type == "log" and list(figure.data[0].x) == [10, 50, 400]
-    assert sweep_chart.over_numbers(series.ends(one).query("value > 10"), "steps").layout.xaxis.type is None
+    assert charts.values(tables.ends(one).query("value > 10"), "steps", counted=True).layout.xaxis.type is None

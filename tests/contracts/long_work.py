@@ -63,7 +63,7 @@ def _run(world: World) -> Job:
 def _sweep(world: World) -> Job:
     given = {"objective": "disf", "estimator": "counterfactual", "n_epochs": 100_000, "device": "cpu"}
     spanned = points(given, [("lamb", (0.2, 0.5))])
-    return sweeping.start(world.store.root, world.corpus.fingerprint, [Plan(world.config, spanned, "sweep")])
+    return sweeping.start(world.store.root, world.corpus.fingerprint, Plan(world.config, spanned, "sweep"))
 
 
 def _near_copies(world: World) -> Job:

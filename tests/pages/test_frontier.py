@@ -8,9 +8,8 @@ import time
 
 import pytest
 
-from datamask.analyses.frontier import sweeping
+from datamask.analyses.frontier import kinds, sweeping
 from datamask.config import SelectionConfig
-from datamask.dashboard.runs import sweep_kinds as kinds
 from datamask.errors import Stopped
 from datamask.work.worker import worker
 from tests.making.runs import finish_run
@@ -110,13 +109,13 @@ def test_the_current_run_is_a_dot_where_no_curve_that_is_drawn_has_it(page, open
     assert not dots()
 
 
-def test_curves_can_be_left_out_and_far_ones_stand_at_the_edge(page, opened, store, finished):
+def test_curves_can_be_left_out_and_far_points_are_named(page, opened, store, finished):
     stored(opened, store)
     other = stored(opened, store, objective="disf", estimator="counterfactual")
     finished(objective="disf", estimator="top-quality", shares={"quality": 1.0, "diversity": -0.9})
     app = page("pages/frontier.py", corpus=opened.key)
     assert {run.id for run in other} <= drawn(app)
-    assert any("−90" in text for trace in spec(app)["data"] for text in trace.get("text", ()))
+    assert "Outside the picture: Top quality" in captions(app)
     assert "only the hull" in captions(app)
     menu = next(element for element in app.get("button_group") if str(element.key).startswith("frontier_lines"))
     menu.set_value([menu.value[0] if "disf" not in menu.value[0] else menu.value[1]]).run()

@@ -196,7 +196,7 @@ def test_runs_under_one_budget_of_tokens_are_points_whatever_their_number_of_row
     points = parcels(page(corpus=opened.key, run=along[0.5].id))["lambdas"]["points"]
     assert [(point["lamb"], point["run"]) for point in points] == [(0.1, False), (0.5, True), (0.9, False)]
     (line, other) = frontier.survey(store.list(), opened.corpus.fingerprint).lines
-    assert line.lambdas == [0.1, 0.5, 0.9] and other.lambdas == [0.7]
+    assert [*line.levels] == [0.1, 0.5, 0.9] and [*other.levels] == [0.7]
 
 
 def test_runs_on_all_rows_are_no_points_and_nothing_is_dragged_beside_one(page, opened, store, mapped):

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import streamlit as st
 
 from datamask import catalogue
-from datamask.analyses.frontier import sweeping
-from datamask.config import CorpusConfig
+from datamask.analyses.frontier import kinds, sweeping
 from datamask.dashboard.data.openings import OpenCorpus
 from datamask.dashboard.drawing import words
 from datamask.dashboard.runs import cost, listing, outcome
-from datamask.dashboard.runs import sweep_kinds as kinds
 from datamask.dashboard.shell import background, option_control, session
 from datamask.dashboard.shell.option_control import KEPT
 from datamask.dashboard.workspace.current import Current
@@ -40,16 +38,13 @@ class Asked:
     """What the form says.
 
     Attributes:
-        word: what varies, of `kinds`. objectives: of the runs.
-        options: ratio and duplicates, as options of a selection; without what varies.
-        plans: to be computed; empty where the settings contradict each other, which is then said.
+        word: what varies, of `kinds`.
+        plan: to be computed; None where there is nothing, or the settings contradict each other, which is then said.
         arms: name -> points of the arms of a preset, else empty.
     """
 
     word: str
-    objectives: tuple[str, ...]
-    options: Mapping[str, Any]
-    plans: list[Plan]
+    plan: Plan | None = None
     arms: Mapping[str, Sequence[Point]] = field(default_factory=dict)
 
 
@@ -61,46 +56,45 @@ def form(opened: OpenCorpus, current: Current | None, word: str) -> Asked:
     """
     given = "" if word in kinds.PRESETS else _values(word)
     objectives, options = _objectives(current, word), _shared(word)
-    learning: dict[str, Any] = {}
     seeds = 1
     if word != kinds.LAMBDA:
         method = _method(kinds.methods(word))
         if method != catalogue.AUTO:
-            learning["estimator"] = method
+            options["estimator"] = method
         seeds, steps = _numbers(word, method, given if word == "objective" else objectives)
         if steps is not None:
-            learning["n_epochs"] = steps
-        learning["lamb"] = option_control.draw(OPTIONS["lamb"], 0.5, "sweep_lamb", persist_state="session")
-    arms_: dict[str, tuple[Point, ...]] = {}
-    plans: list[Plan] = []
+            options["n_epochs"] = steps
+        options["lamb"] = option_control.draw(OPTIONS["lamb"], 0.5, "sweep_lamb", persist_state="session")
+    if not objectives:
+        return Asked(word)
     try:
         if word in kinds.PRESETS:
-            arms_ = arms(word, {**options, **learning}, objectives, seeds) if objectives else {}
-            # arms may share a setting, which is done once
-            spanned: Iterable[Point] = {point.selection: point for arm in arms_.values() for point in arm}.values()
+            named = arms(word, options, objectives, seeds)
         else:
-            spanned = _spanned(word, given, {**options, **learning}, objectives, seeds)
-        plans = plans_of(opened.config, spanned)
+            named = {"": _spanned(word, given, options, objectives, seeds)}
     except DatamaskError as error:
         st.error(words.sentence(error), icon=":material/error:")
-    return Asked(word, objectives, options, plans, arms_)
+        return Asked(word)
+    # arms may share a setting, which is done once
+    points_ = tuple({point.selection: point for arm in named.values() for point in arm}.values())
+    several = len({point.selection.objective for point in points_}) > 1
+    shares = [] if several or not points_ else [outcome.objective_label(points_[0].selection.objective)]
+    shares += [words.percent(options["select_ratio"])] if "select_ratio" in options else []
+    plan = Plan(opened.config, points_, ", ".join(shares)) if points_ else None
+    return Asked(word, plan, named if word in kinds.PRESETS else {})
 
 
 def _spanned(
     word: str, given: str | Sequence[str], options: Mapping[str, Any], objectives: Sequence[str], seeds: int
-) -> Iterable[Point]:
-    values = kinds.values_of(word, given)
+) -> tuple[Point, ...]:
+    varied = kinds.values_of(word, given)
+    spanned: list[Point] = []
     for objective in objectives:
-        one = {} if word == "objective" else {"objective": objective}
-        yield from points({**options, **one}, [(word, kinds.fitting(word, values, objective))], seeds)
-
-
-def plans_of(corpus: CorpusConfig, spanned: Iterable[Point]) -> list[Plan]:
-    """A plan per objective and ratio, so that each has a name that says them."""
-    groups: dict[str, list[Point]] = {}
-    for point in spanned:
-        groups.setdefault(sweeping.plan_name(point), []).append(point)
-    return [Plan(corpus, tuple(group), name) for name, group in groups.items()]
+        values = (word, kinds.fitting(word, varied, objective))
+        # a run is called by what is varied in it
+        each = [("objective", (objective,)), values] if len(objectives) > 1 else [values]
+        spanned += points({"objective": objective, **options}, each, seeds)
+    return tuple(spanned)
 
 
 def arms(
@@ -254,13 +248,17 @@ def _numbers(word: str, method: str, objectives: Sequence[str]) -> tuple[int, in
 
 
 def start(opened: OpenCorpus, runs: Sequence[Run], asked: Asked) -> None:
-    """What the sweep will cost and its Start button, or its progress where one is under way."""
+    """What the sweep will cost and its Start button, or its progress where one is under way.
+
+    Args:
+        runs: on the open corpus.
+    """
     key = sweeping.key_of(opened.corpus.fingerprint)
     if background.under_way(key, SWEEPING):
         return
-    count = sum(len(plan.points) for plan in asked.plans)
-    if count:
-        sentence, count = price(opened, runs, asked.plans)
+    count = 0
+    if asked.plan is not None:
+        sentence, count = price(opened, runs, asked.plan)
         st.markdown(sentence)
     st.button(
         "Start the sweep",
@@ -278,7 +276,8 @@ def start(opened: OpenCorpus, runs: Sequence[Run], asked: Asked) -> None:
 
 
 def _begin(opened: OpenCorpus, asked: Asked) -> None:
-    sweeping.start(session.runs_dir(), opened.corpus.fingerprint, asked.plans, asked.word)
+    if asked.plan is not None:
+        sweeping.start(session.runs_dir(), opened.corpus.fingerprint, asked.plan, asked.word)
 
 
 def working(opened: OpenCorpus) -> bool:
@@ -286,24 +285,19 @@ def working(opened: OpenCorpus) -> bool:
     return background.working(sweeping.key_of(opened.corpus.fingerprint))
 
 
-def price(opened: OpenCorpus, runs: Sequence[Run], plans: Sequence[Plan]) -> tuple[str, int]:
-    """What a sweep will take, in words, and how many of its points are still to be computed.
-
-    Args:
-        runs: on the open corpus.
-    """
+def price(opened: OpenCorpus, runs: Sequence[Run], plan: Plan) -> tuple[str, int]:
+    """What a sweep will take, in words, and how many of its points are still to be computed."""
     done = {run.config.selection for run in runs if run.status().state == "done"}
-    points_ = [point.selection for plan in plans for point in plan.points]
-    left = [selection for selection in points_ if selection not in done]
+    left = [point.selection for point in plan.points if point.selection not in done]
     if not left:
-        return f"All {len(points_):,} runs are stored.", 0
+        return f"All {len(plan.points):,} runs are stored.", 0
     sentence = f"**{len(left):,}** run{'s' if len(left) > 1 else ''}"
     counts = Counter(selection.objective for selection in left)
     if len(counts) > 1:
         sentence += ": " + ", ".join(
             f"{count:,} of {words.plain(outcome.objective_label(name), 60)}" for name, count in counts.items()
         )
-    sentence += f" (stored already: {len(points_) - len(left):,})" if len(left) < len(points_) else ""
+    sentence += f" (stored already: {len(plan.points) - len(left):,})" if len(left) < len(plan.points) else ""
     # runs on other corpora too: the first sweep on a new one has nothing else to be estimated from
     every, total = listing.readable(session.store()), 0.0
     # neither lambda nor seed changes how long a point takes, and there may be hundreds of them

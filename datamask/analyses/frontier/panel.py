@@ -12,15 +12,13 @@ import streamlit as st
 
 from datamask.analyses.curves import chart as curve_chart
 from datamask.analyses.frontier import chart as charts
-from datamask.analyses.frontier import form_panel, series, sweep_chart, tables
+from datamask.analyses.frontier import form_panel, kinds, tables
 from datamask.analyses.frontier.chart import Here
 from datamask.analyses.frontier.form_panel import Asked
-from datamask.analyses.frontier.series import Series
-from datamask.analyses.frontier.tables import Line, Survey
+from datamask.analyses.frontier.tables import Series, Survey
 from datamask.dashboard.data.openings import OpenCorpus
 from datamask.dashboard.drawing import words
 from datamask.dashboard.runs import listing
-from datamask.dashboard.runs import sweep_kinds as kinds
 from datamask.dashboard.shell import session
 from datamask.dashboard.shell import tables as heights
 from datamask.dashboard.shell import view as views
@@ -52,6 +50,18 @@ OWN_ENDS = ("select_ratio", "prune", "collapse")
 
 CONFIG = {"displaylogo": False, "scrollZoom": True, "modeBarButtonsToRemove": ["autoScale2d", "lasso2d", "select2d"]}
 
+SHARE = st.column_config.NumberColumn(format="%.1f %%", width=64)
+COLUMNS = {
+    "curve": st.column_config.TextColumn(width=132),
+    "λ": st.column_config.NumberColumn(format="%.4g", width=42),
+    "quality": SHARE,
+    "diversity": SHARE,
+    "gap": st.column_config.NumberColumn("gap", format="%.2f %%", width=60),
+    "mean quality": st.column_config.NumberColumn("mean quality score", format="%.4g"),
+    "seconds": st.column_config.NumberColumn(format="%.2f", width="small"),
+    "seeds": st.column_config.NumberColumn(width=50),
+}
+
 
 def show(opened: OpenCorpus, asked: Asked, current: Current | None) -> None:
     """Draw it in a fragment; while a sweep runs, points appear as they are done.
@@ -69,12 +79,10 @@ def _draw(key: str, asked: Asked, current: Current | None) -> None:
     opened = opening.opened if opening is not None else None
     if opened is None:
         st.rerun()
+    stored = tables.survey(listing.runs_on(session.store(), opened), opened.corpus.fingerprint)
     picture, side = st.columns([1.6, 1], gap="medium")
-    if asked.word == kinds.LAMBDA:
-        drawn = _frontier(opened, current, picture, side)
-    else:
-        drawn = _sweep(opened, asked, picture, side)
-    if not drawn:
+    drawn = _along_lambda if asked.word == kinds.LAMBDA else _along_setting
+    if not drawn(stored, asked, current, picture, side):
         with picture:
             _nothing_yet(asked, form_panel.working(opened))
     if st.session_state.pop(CHOSEN, False):
@@ -102,36 +110,44 @@ def _nothing_yet(asked: Asked, working: bool) -> None:
 # -- along λ -----------------------------------------------------------------------------------------------------------
 
 
-def _frontier(opened: OpenCorpus, current: Current | None, picture, side) -> bool:
-    stored = tables.survey(listing.runs_on(session.store(), opened), opened.corpus.fingerprint)
+def _along_lambda(stored: Survey, asked: Asked, current: Current | None, picture, side) -> bool:
     if not stored.lines and not stored.named:
         return False
-    names = tables.line_names(stored.lines)
+    names = tables.names(stored.lines)
     with picture:
         chosen = _shown(stored, names)
         lines = tables.on_one_axis(chosen)
-    named = tables.named_for(stored, lines) or (list(stored.named) if not lines else [])
+    named = tables.named_for(stored, lines)
     line, spot = _current(lines, named)
+    planes = [] if line is None else stored.planes(line)
+    here, solved = _of_map(current, lines)
+    figure = charts.frontier(
+        lines, named, names=names, planes=planes, chosen=spot, here=here, solved=solved, height=HEIGHT
+    )
     with picture:
         st.html(PHONE)
-        _plot(lines, named, names, line, spot, *_of_map(current, lines))
-        st.caption(" ".join(_notes(lines, named, line)))
+        _plot(figure, lines, names)
+        st.caption(" ".join(_notes(lines, named, len(planes))))
         for other in (other for other in chosen if other not in lines):
             kept = next(line for line in lines if line.spots[0].ends.clash(other.spots[0].ends))
             name, drawn = (words.plain(names[curve.key], 120) for curve in (other, kept))
             st.caption(f"**{name}** is not drawn: {other_version(drawn)}.")
+    table = tables.table(lines, named)
+    order = ["λ", "quality", "diversity", "gap", "curve", "mean quality", "seconds"]
+    if table["curve"].nunique() > 1:
+        order.insert(0, order.pop(4))
     with side:
         if spot is not None:
             _of_spot(line, spot, names)
-        _points(tables.table(lines, named), spot)
+        _points(table, order, spot, "All points of the picture")
     return True
 
 
-def _shown(stored: Survey, names: dict[str, str]) -> list[Line]:
+def _shown(stored: Survey, names: dict[str, str]) -> list[Series]:
     """The curves to draw; a menu where there is a choice."""
     if len(stored.lines) < 2:
         return list(stored.lines)
-    curves = [line for line in stored.lines if len(line.lambdas) > 1] or list(stored.lines)
+    curves = [line for line in stored.lines if len(line.levels) > 1] or list(stored.lines)
     default = [line.key for line in curves[:MOST_LINES]]
     with st.popover("Curves", icon=":material/stacked_line_chart:"):
         # another set of curves is another menu: a new curve must not stay hidden behind an old choice
@@ -149,28 +165,22 @@ def _shown(stored: Survey, names: dict[str, str]) -> list[Line]:
     return [line for line in stored.lines if line.key in chosen]
 
 
-def _current(lines: Sequence[Line], named: Sequence[Spot]) -> tuple[Line | None, Spot | None]:
+def _current(lines: Sequence[Series], named: Sequence[Spot]) -> tuple[Series | None, Spot | None]:
     """The point of the current run, else the middle of the first curve, with its curve."""
+    placed: list[tuple[Series | None, Spot]] = [(line, spot) for line in lines for spot in line.spots]
+    placed += [(None, spot) for spot in named]
     run_id = views.now().run
-    for line in lines:
-        for spot in line.spots:
-            if spot.run_id == run_id:
-                return line, spot
-    for spot in named:
-        if spot.run_id == run_id:
-            return None, spot
-    if not lines:
-        return None, None
-    return lines[0], min(lines[0].spots, key=lambda other: abs(other.lamb - 0.5))
+    middle = min(((lines[0], spot) for spot in lines[0].spots), key=lambda it: abs(it[1].lamb - 0.5)) if lines else None
+    return next((it for it in placed if it[1].run_id == run_id), middle or (None, None))
 
 
-def _of_spot(line: Line | None, spot: Spot, names: dict[str, str]) -> None:
+def _of_spot(line: Series | None, spot: Spot, names: dict[str, str]) -> None:
     title = f"λ {spot.lamb:g}" if line is not None else spot.label
     where = names[line.key] if line is not None else ""
     with st.container(gap="small"):
         st.markdown(f"**{words.plain(title, 60)}**" + (f"  \n:gray[{words.plain(where, 120)}]" if where else ""))
         if price := tables.price_words(spot):
-            st.markdown(price, help="The slope of the dotted tangent. Each further percent costs more.")
+            st.markdown(price, help="The slope of the curve here. Each further percent costs more.")
         parameters = views.address_of_run(spot.run_id)
         with st.container(gap=None):
             views.page_link("app.py", "Show on the map", ":material/scatter_plot:", address=parameters)
@@ -178,20 +188,16 @@ def _of_spot(line: Line | None, spot: Spot, names: dict[str, str]) -> None:
             views.page_link("pages/runs.py", "Open the run", ":material/tune:", address=parameters)
 
 
-def _points(table: pd.DataFrame, spot: Spot | None) -> None:
+def _points(table: pd.DataFrame, order: list[str], spot: Spot | None, alt: str) -> None:
     """All points; a row that is ticked is chosen, as a point that is clicked."""
     # one choice a table: after another point was clicked, no row of an earlier one stays ticked
     key = f"frontier_table_{spot.run_id if spot else ''}"
-    share = st.column_config.NumberColumn(format="%.1f %%", width=64)
 
     def ticked() -> None:
         rows = st.session_state[key].selection.rows
         if rows:
             _choose(str(table["run_id"].iloc[rows[0]]))
 
-    order = ["λ", "quality", "diversity", "gap", "curve", "mean quality", "seconds"]
-    if table["curve"].nunique() > 1:
-        order.insert(0, order.pop(4))
     st.dataframe(
         table.drop(columns="run_id"),
         hide_index=True,
@@ -201,16 +207,8 @@ def _points(table: pd.DataFrame, spot: Spot | None) -> None:
         on_select=ticked,
         selection_mode="single-row",
         column_order=order,
-        alt="All points of the picture",
-        column_config={
-            "curve": st.column_config.TextColumn(width=132),
-            "λ": st.column_config.NumberColumn(format="%.4g", width=42),
-            "quality": share,
-            "diversity": share,
-            "gap": st.column_config.NumberColumn("gap", format="%.2f %%", width=60),
-            "mean quality": st.column_config.NumberColumn("mean quality score", format="%.4g"),
-            "seconds": st.column_config.NumberColumn(format="%.2f", width="small"),
-        },
+        alt=alt,
+        column_config=COLUMNS,
     )
 
 
@@ -229,7 +227,7 @@ def _clicked() -> None:
         _choose(str(run_id))
 
 
-def _of_map(current: Current | None, lines: Sequence[Line]) -> tuple[Here | None, tuple[Here, ...]]:
+def _of_map(current: Current | None, lines: Sequence[Series]) -> tuple[Here | None, tuple[Here, ...]]:
     """The current selection, where it is no point of a curve that is drawn, and what the Map's slider has solved.
 
     Both only where they are of the problem of a curve that is drawn.
@@ -245,27 +243,15 @@ def _of_map(current: Current | None, lines: Sequence[Line]) -> tuple[Here | None
         for point in current.points
         if not (point.run_id or point.quick)
     )
-    if selection.quality is None or selection.diversity is None:
-        return None, solved
-    if selection.run is not None and selection.run.id in {spot.run_id for line in lines for spot in line.spots}:
+    drawn = selection.run is not None and any(selection.run.id == spot.run_id for line in lines for spot in line.spots)
+    if drawn or selection.quality is None or selection.diversity is None:
         return None, solved
     return Here(selection.name, selection.quality, selection.diversity), solved
 
 
-def _plot(
-    lines: Sequence[Line],
-    named: Sequence[Spot],
-    names: Mapping[str, str],
-    line: Line | None,
-    spot: Spot | None,
-    here: Here | None,
-    solved: tuple[Here, ...],
-) -> None:
+def _plot(figure, lines: Sequence[Series], names: Mapping[str, str]) -> None:
     """The figure; while a sweep runs, one that is the same stays mounted."""
-    curves = ", ".join(f"{names[line.key]} with {len(line.lambdas)} values of λ" for line in lines) or "no curve"
-    figure = charts.frontier(
-        lines, named, names=names, focus=line, chosen=spot, here=here, solved=solved, height=HEIGHT
-    )
+    curves = ", ".join(f"{names[line.key]} with {len(line.levels)} values of λ" for line in lines) or "no curve"
     # its place is kept while the browser still loads what draws it, or the page would jump by all its height
     with st.container(height=HEIGHT, border=False, key="frontier_place"):
         st.plotly_chart(
@@ -280,15 +266,15 @@ def _plot(
         )
 
 
-def _notes(lines: Sequence[Line], named: Sequence[Spot], line: Line | None) -> list[str]:
+def _notes(lines: Sequence[Series], named: Sequence[Spot], proofs: int) -> list[str]:
     notes = []
-    if line is not None and line.planes:
-        proof = "the bound of a run proves"
-        if any(spot.plane is not None for spot in line.others):
-            proof = f"the bounds of {len(line.planes)} runs prove"
+    if proofs:
+        proof = f"the bounds of {proofs} runs prove" if proofs > 1 else "the bound of a run proves"
         notes.append(f"Gray: no selection lies here, as {proof}.")
-    if any(min(spot.quality, spot.diversity) < -0.2 for other in lines for spot in other.spots):
-        notes.append("Triangles: points outside the picture.")
+    outside = [spot.label for spot in named if charts.far(spot)]
+    outside += [f"λ {spot.lamb:g}" for line in lines for spot in line.spots if charts.far(spot)]
+    if outside:
+        notes.append(f"Outside the picture: {words.plain(', '.join(dict.fromkeys(outside)), 200)}.")
     hull = dict.fromkeys(other.settings.objective for other in lines if tables.hull_only(other.settings.objective))
     if hull:
         notes.append(
@@ -303,78 +289,42 @@ def _notes(lines: Sequence[Line], named: Sequence[Spot], line: Line | None) -> l
 # -- along another setting ---------------------------------------------------------------------------------------------
 
 
-def _sweep(opened: OpenCorpus, asked: Asked, picture, side) -> bool:
-    runs, fingerprint = listing.runs_on(session.store(), opened), opened.corpus.fingerprint
-    preset, label = asked.word in kinds.PRESETS, kinds.LABELS[asked.word]
-    if preset:
-        stored = series.of_arms(runs, fingerprint, label, asked.arms)
-    else:
-        stored = series.stored(runs, fingerprint, asked.word)
-    with picture:
-        chosen = _chosen(stored, asked.word)
-    if chosen is None:
+def _along_setting(stored: Survey, asked: Asked, current: Current | None, picture, side) -> bool:
+    word, label, preset = asked.word, kinds.LABELS[asked.word], asked.word in kinds.PRESETS
+    found = tables.of_arms(stored.spots, asked.arms) if preset else tables.series(stored.spots, word)
+    if not found:
         return False
-    ends, alt = series.ends(chosen), f"{label}: {chosen.label}"
-    shown = series.curves(chosen, "arm" if preset else label) if kinds.over_time(asked.word) else None
-    if shown is not None and len(shown.series) > 1:
-        spec = curve_chart.curves(shown, "seconds", dark=session.dark(), height=sweep_chart.HEIGHT)
-        with picture:
-            # it grows while the sweep runs, and stays mounted
-            st.vega_lite_chart(
-                shown.table, spec, key="sweep_curves", width="stretch", height=sweep_chart.HEIGHT, alt=alt
-            )
-        notes = ["Line: mean over seeds; band: worst to best seed."]
-    else:
-        if not preset and kinds.counted(asked.word):
-            figure = sweep_chart.over_numbers(ends, label, percent=asked.word == "select_ratio")
-        else:
-            figure = sweep_chart.over_levels(ends, label)
-        with picture:
-            plot(figure, key="sweep_chart", alt=alt)
-        notes = ["Mark: mean over seeds; bar: worst to best seed."]
-        if asked.word in OWN_ENDS:
-            notes.append(f"Each {label.lower()} has its own 0 % and 100 %.")
-        if asked.word in ("objective", "single"):
-            notes.append("Each run measures diversity by its own objective.")
+    names = tables.names(found)
     with picture:
+        one = found[0]
+        if len(found) > 1:
+            by_key = {one.key: one for one in found}
+            one = by_key[
+                st.selectbox("Stored sweep", by_key, format_func=names.__getitem__, key=f"sweep_series_{word}")
+            ]
+    ends, alt = tables.ends(one), f"{label}: {names[one.key]}"
+    lines = tables.curves(one, "arm" if preset else label) if kinds.over_time(word) else None
+    with picture:
+        if lines is not None and len(lines.series) > 1:
+            spec = curve_chart.curves(lines, "seconds", dark=session.dark(), height=charts.HEIGHT)
+            # it grows while the sweep runs, and stays mounted
+            st.vega_lite_chart(lines.table, spec, key="sweep_curves", width="stretch", height=charts.HEIGHT, alt=alt)
+            notes = ["Line: mean over seeds; band: worst to best seed."]
+        else:
+            counted = not preset and kinds.counted(word)
+            figure = charts.values(ends, label, counted=counted, percent=word == "select_ratio")
+            plot(figure, key="sweep_chart", alt=alt)
+            notes = ["Mark: mean over seeds; bar: worst to best seed."]
+            if not counted and (outside := ends[ends["share"] < charts.FARTHEST]["level"].tolist()):
+                notes.append(f"Outside the picture: {words.plain(', '.join(outside), 200)}.")
+            if word in OWN_ENDS:
+                notes.append(f"Each {label.lower()} has its own 0 % and 100 %.")
+            if word in ("objective", "single"):
+                notes.append("Each run measures diversity by its own objective.")
         st.caption(" ".join(notes))
+    quality, diversity = (ends[ends["term"] == term].reset_index() for term in tables.TERMS)
+    shares = {"quality": quality["share"], "diversity": diversity["share"], "seeds": quality["n"]}
+    table = quality[["run_id"]].assign(**{label: quality["level"]}, **shares)
     with side:
-        _levels(ends, label)
+        _points(table, [label, *tables.TERMS, "seeds"], None, "Mean quality and diversity of each value")
     return True
-
-
-def _chosen(stored: list[Series], word: str) -> Series | None:
-    """One series, by a menu where there are several; None: there is none."""
-    if len(stored) < 2:
-        return stored[0] if stored else None
-    by_key = {one.key: one for one in stored}
-    if st.session_state.get(f"sweep_series_{word}") not in by_key:
-        st.session_state.pop(f"sweep_series_{word}", None)
-    key = st.selectbox(
-        "Stored sweep",
-        list(by_key),
-        format_func=lambda key: by_key[key].label,
-        key=f"sweep_series_{word}",
-    )
-    return by_key[key]
-
-
-def _levels(ends: pd.DataFrame, label: str) -> None:
-    """What each value came to: means over its seeds."""
-    quality, diversity = (ends[ends["term"] == term].reset_index() for term in ("quality", "diversity"))
-    share = st.column_config.NumberColumn(format="%.1f %%", width=75)
-    st.dataframe(
-        pd.DataFrame(
-            {
-                label: quality["level"],
-                "quality": quality["share"],
-                "diversity": diversity["share"],
-                "seeds": quality["n"],
-            }
-        ),
-        hide_index=True,
-        lazy=False,
-        height=heights.height(len(quality), ROWS_AT_ONCE),
-        alt="Mean quality and diversity of each value",
-        column_config={"quality": share, "diversity": share, "seeds": st.column_config.NumberColumn(width=50)},
-    )

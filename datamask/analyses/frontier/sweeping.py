@@ -7,16 +7,12 @@ settings has done already are read, not computed. Loads torch only inside the ba
 from __future__ import annotations
 
 import contextlib
-import functools
-from collections.abc import Sequence
 from pathlib import Path
 
-from datamask.dashboard.drawing import words
+from datamask.analyses.frontier import kinds
 from datamask.dashboard.drawing.signs import Sign
-from datamask.dashboard.runs import outcome
-from datamask.dashboard.runs import sweep_kinds as kinds
 from datamask.runs.store import RunStore
-from datamask.runs.varying import Plan, Point
+from datamask.runs.varying import Plan
 from datamask.work import lanes
 from datamask.work.context import Work
 from datamask.work.job import Job
@@ -30,8 +26,8 @@ def key_of(fingerprint: str) -> str:
     return f"sweep-{fingerprint}"
 
 
-def start(root: str | Path, fingerprint: str, plans: Sequence[Plan], vary: str = kinds.LAMBDA) -> Job:
-    """Do these plans, one after the other, in the background; joins the sweep under way on that corpus.
+def start(root: str | Path, fingerprint: str, plan: Plan, vary: str = kinds.LAMBDA) -> Job:
+    """Do a plan in the background; joins the sweep under way on that corpus.
 
     Args:
         vary: of `kinds`, under which the page Frontier shows it.
@@ -46,47 +42,24 @@ def start(root: str | Path, fingerprint: str, plans: Sequence[Plan], vary: str =
         from datamask.runs import run_queue
         from datamask.runs.sweep import sweep
 
-        trouble, cores = "", run_queue.beside_the_server()
-        total = sum(len(plan.points) for plan in plans)
-        before = 0
+        cores, device = run_queue.beside_the_server(), run_queue.device_key(plan.points[0].selection.device)
 
-        def turn(device: str) -> contextlib.AbstractContextManager:
+        def turn() -> contextlib.AbstractContextManager:
             job.report(job.share, "waiting for its turn")
-            return pace.run(lanes.turn(run_queue.device_key(device), Priority.SWEEP, job.poll))
+            return pace.run(lanes.turn(device, Priority.SWEEP, job.poll))
 
-        for plan in plans:
-
-            def report(share: float, what: str, plan: Plan = plan, before: int = before) -> None:
-                job.report((before + share * len(plan.points)) / total, what)
-
-            device = plan.points[0].selection.device
-            with threads(cores):
-                done = sweep(
-                    RunStore(root),
-                    plan,
-                    Work(job.poll, report, cores),
-                    reuse=True,
-                    turn=functools.partial(turn, device),
-                )
-            trouble = trouble or next((f"{result.point.words}: {result.error}" for result in done if result.error), "")
-            before += len(plan.points)
-            if not trouble:
-                job.poll()
-            elif job.work.stopping():
-                break
+        with threads(cores):
+            done = sweep(RunStore(root), plan, Work(job.poll, job.report, cores), reuse=True, turn=turn)
+        trouble = next((f"{result.point.words}: {result.error}" for result in done if result.error), "")
+        if not trouble:
+            job.poll()
         return trouble
 
-    count = sum(len(plan.points) for plan in plans)
+    count = len(plan.points)
     sign = Sign(
         f"Sweep of {count:,} runs" if count > 1 else "One more run",
         "pages/frontier.py",
         {"vary": kinds.LABELS[vary]},
-        tuple(plan.id for plan in plans),
+        (plan.id,),
     )
     return worker().start(key_of(fingerprint), work, sign=sign, pace=pace.update if count > TELLING_RUNS else None)
-
-
-def plan_name(point: Point) -> str:
-    """What the runs of a sweep are called before their swept setting: objective and ratio."""
-    settings = point.selection
-    return f"{outcome.objective_label(settings.objective)}, {words.percent(settings.select_ratio)}"

@@ -257,7 +257,7 @@ def groups_section(selected: np.ndarray, corpus: Corpus) -> Section | None:
 def _frontier(run: Run, runs: Iterable[Run], fingerprint: str) -> Section | None:
     stored = frontier.survey({listed.id: listed for listed in (*runs, run)}.values(), fingerprint)
     for line in stored.lines:
-        if len(line.lambdas) > 2 and any(spot.run_id == run.id for spot in line.spots):
+        if len(line.levels) > 2 and any(spot.run_id == run.id for spot in line.spots):
             rows = [
                 (
                     f"{spot.lamb:g}",
@@ -267,7 +267,7 @@ def _frontier(run: Run, runs: Iterable[Run], fingerprint: str) -> Section | None
                 )
                 for spot in line.spots
             ]
-            name = escape(frontier.line_names([line])[line.key])
+            name = escape(frontier.names([line])[line.key])
             said = (
                 f"{name}: {len(line.spots)} runs that differ in λ and seed alone. 0 % is random, 100 % the best found."
             )

@@ -31,7 +31,7 @@ class Spot:
     """A finished run in the plane.
 
     Attributes:
-        run_id, name: which run; label: what stands beside a named point.
+        run, name: which run; label: what stands beside a named point.
         settings: how it was selected.
         quality, diversity: shares of the attainable gain. raw_quality, raw_diversity: the same, raw.
         scale: names objective, size and ends of the scales: only equal ones may be in one picture of an objective.
@@ -41,7 +41,7 @@ class Spot:
         seconds: of learning.
     """
 
-    run_id: str
+    run: Run
     name: str
     label: str
     settings: SelectionConfig
@@ -54,6 +54,11 @@ class Spot:
     plane: HalfPlane | None
     gap: float | None
     seconds: float | None
+
+    @property
+    def run_id(self) -> str:
+        """Id of the run."""
+        return self.run.id
 
     @property
     def lamb(self) -> float:
@@ -98,7 +103,7 @@ def spot_of(run: Run, fingerprint: str | None = None) -> Spot | None:
     size = result.size.selected if settings.budget is None else {"budget": settings.budget}
     scale = json.dumps([settings.objective, size, anchors.to_dict()], sort_keys=True)
     return Spot(
-        run.id,
+        run,
         config.name or run.id,
         label_of(run),
         settings,

@@ -13,7 +13,6 @@ import pytest
 
 from datamask.analyses.comparison import tables as comparison
 from datamask.analyses.curves import tables as curves
-from datamask.analyses.frontier import series
 from datamask.analyses.frontier import tables as frontier
 from datamask.analyses.report import page
 from datamask.analyses.report.sentence import sentence
@@ -91,10 +90,11 @@ def look(root: Path) -> None:
     listing.running(store, RunQueue(root))
     runs = listing.readable(store)
     fingerprint = store.get("whole").facts()["fingerprint"]
-    listing.tags_of(runs), listing.matching(runs, "a"), frontier.survey(runs, fingerprint)
+    listing.tags_of(runs), listing.matching(runs, "a")
+    spots = frontier.survey(runs, fingerprint).spots
     for option in ("select_ratio", "n_rollout"):
-        for one in series.stored(runs, fingerprint, option):
-            series.ends(one), series.curves(one, option)
+        for one in frontier.series(spots, option):
+            frontier.ends(one), frontier.curves(one, option)
     candidates.candidates(runs, fingerprint)
     if len(runs) > 1:
         comparison.load(runs, ROWS)
