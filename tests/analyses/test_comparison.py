@@ -68,12 +68,6 @@ def test_chance_by_all_draws_of_a_small_corpus():
     assert found == pytest.approx(shared / (3 + 4 - shared))
 
 
-def test_chance_at_equal_ratios_is_r_over_two_minus_r():
-    every = np.ones(1000, bool)
-    drawn = comparison.draw_chances(300, every, ~every)
-    assert comparison.chance_overlap(drawn, drawn) == pytest.approx(0.3 / 1.7)
-
-
 def test_chance_looks_at_what_a_run_could_take(world, tmp_path):
     store, corpus, config = world
     pin = tmp_path / "pin.txt"
@@ -112,14 +106,6 @@ def test_the_summary_is_set_arithmetic(three):
     assert table["What differs"][1] == "Diversity objective facility · Balance λ 0.2 · Select ratio 0.3"
     assert "Tokens" not in comparison.summary(entries)
     assert comparison.summary(entries[:1] * 2)["What differs"].tolist() == ["nothing", "nothing"]
-
-
-def test_only_the_settings_that_differ(three):
-    entries, _, _ = three
-    differing = comparison.settings(entries)
-    assert list(differing) == ["Diversity objective", "Balance λ", "Select ratio"]
-    assert differing["Balance λ"] == ["0.5", "0.2", "0.5"]
-    assert not comparison.settings(entries[:1] * 2)
 
 
 OTHERWISE = {

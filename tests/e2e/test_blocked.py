@@ -82,15 +82,6 @@ def test_addresses_elsewhere_are_blocked_and_noted(browser, address, made):
     assert RUNNING.outside == []
 
 
-def test_what_stays_on_this_machine_is_not(browser, address):
-    with browser.new_context() as context:
-        page = context.new_page()
-        page.goto(f"{address}there")
-        page.goto("data:text/html,<p>here</p>")
-        page.goto("about:blank")
-    RUNNING.check()
-
-
 def test_nothing_but_files_is_left_of_a_visitor(address):
     kept = "[document.cookie, localStorage.length, sessionStorage.length, navigator.onLine]"
     page = RUNNING.visitor()

@@ -57,20 +57,6 @@ def test_streamlit_has_read_no_settings_yet(tmp_path):
     assert (tmp_path / "log").read_text() == "None\n"
 
 
-def test_it_runs_until_it_is_ended(tmp_path):
-    first, second = (
-        PREPARED.start("import time; time.sleep(600)", [], dict(os.environ), tmp_path / name) for name in "ab"
-    )
-    first.terminate()
-    assert first.wait(60) == first.poll() == 0
-    with pytest.raises(subprocess.TimeoutExpired):
-        second.wait(0.1)
-    assert second.poll() is None
-    second.kill()
-    assert second.wait(60) == 0
-    second.terminate()
-
-
 def test_a_test_that_fails_beside_a_dashboard_shows_its_log_and_threads_although_it_has_ended(tmp_path):
     with pytest.raises(ZeroDivisionError), served(tmp_path) as address:
         raise ZeroDivisionError

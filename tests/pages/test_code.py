@@ -76,12 +76,6 @@ def test_a_wrong_code_allows_nothing_and_the_right_one_does_after_a_pause(page, 
     assert "240 rows" in said(type_code(app, told[0])) and len(told) == 2
 
 
-def test_a_path_that_is_not_there_is_no_other_before_the_code(page, elsewhere, told):
-    app = choose_path(page("pages/data.py"), elsewhere / "nothing")
-    assert "outside the folders" in app.error[0].value
-    assert "does not exist" in type_code(app, told[0]).error[0].value
-
-
 def test_a_server_that_others_can_reach_has_no_field(page, runs_dir, elsewhere, told):
     before = config.get_option("server.address")
     config.set_option("server.address", "0.0.0.0")

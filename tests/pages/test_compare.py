@@ -30,64 +30,33 @@ def write_fake_board(runs, corpus, cache_dir, left=()) -> None:
     Args:
         left: labels of the measures that are not there yet.
     """
+    keys = (*(run.id for run in runs), "random", "top-quality")
 
-    def cell(value, verdict=""):
-        return {
-            "value": value,
-            "low": value - 0.1,
-            "high": value + 0.1,
-            "verdict": verdict,
-            "note": "",
-            "against_random": None,
-        }
+    def measure(name: str, label: str, values: tuple[float, ...], hatched: tuple[int, ...]) -> dict:
+        cells = {}
+        for place, (key, value) in enumerate(zip(keys, values, strict=True)):
+            verdict = "hatched" if place in hatched else "best" if place == 1 else ""
+            about = {"value": value, "low": value - 0.1, "high": value + 0.1, "note": "", "against_random": None}
+            cells[key] = {**about, "verdict": verdict}
+        about = {"better": "higher", "optimisable": True, "interval": "", "tied": [], "says": "Number."}
+        return {**about, "measure": name, "label": label, "best": keys[1], "selections": cells}
 
-    a, b = (run.id for run in runs)
-    about = {"better": "higher", "optimisable": True, "interval": "", "tied": []}
-    measures = [
-        {
-            **about,
-            "measure": "quality",
-            "label": "Mean quality",
-            "says": "Mean.",
-            "best": b,
-            "selections": {
-                a: cell(2.0, "hatched"),
-                b: cell(1.0, "best"),
-                "random": cell(0.0),
-                "top-quality": cell(3.0, "hatched"),
-            },
-        },
-        {
-            **about,
-            "measure": "vendi",
-            "label": "Vendi <b>",
-            "says": "Number.",
-            "best": b,
-            "selections": {a: cell(2.0), b: cell(5.0, "best"), "random": cell(4.0), "top-quality": cell(1.0)},
-        },
-    ]
-    selected = dict.fromkeys((a, b, "random", "top-quality"), 72)
-    stored_board(runs, corpus.fingerprint, cache_dir).keep(
-        {
-            "n": len(corpus),
-            "selected": selected,
-            "notes": [],
-            "measures": measures,
-            "optimised": {},
-            "left": [{"measure": label.lower(), "label": label} for label in left],
-        }
-    )
+    board = {
+        "n": len(corpus),
+        "selected": dict.fromkeys(keys, 72),
+        "notes": [],
+        "measures": [
+            measure("quality", "Mean quality", (2.0, 1.0, 0.0, 3.0), (0, 3)),
+            measure("vendi", "Vendi <b>", (2.0, 5.0, 4.0, 1.0), ()),
+        ],
+        "optimised": {},
+        "left": [{"measure": label.lower(), "label": label} for label in left],
+    }
+    stored_board(runs, corpus.fingerprint, cache_dir).keep(board)
 
 
 def text_of(app) -> str:
     return " ".join(element.value for kind in (app.caption, app.markdown, app.info) for element in kind)
-
-
-def test_one_run_is_not_enough(page, opened, finished):
-    finished()
-    app = page("pages/compare.py", corpus=opened.key)
-    assert app.subheader[0].value == "This page needs one more finished run"
-    assert map_data(app) is None
 
 
 def test_stability_takes_one_run(page, opened, finished):
@@ -149,16 +118,6 @@ def test_curves_have_a_tab(page, opened, runs, explained):
     (chart,) = app.get("vega_lite_chart")
     assert '"first"' in chart.proto.spec and '"second"' in chart.proto.spec
     explained(app, 6)
-
-
-def test_long_names_in_the_table_are_shortened_in_the_middle(page, opened, finished):
-    """Generated names of runs differ at their ends."""
-    ends = ("seed one", "seed two")
-    for end in ends:
-        name = f"facility, λ 0.5, 30 %, counterfactual, {end}"
-        finished(name=name)
-    app = page("pages/compare.py", corpus=opened.key)
-    assert {name[-len(ends[0]) :] for name in compared_runs(app)[""]} == set(ends)
 
 
 def test_rows_of_both_added_and_left_out_are_those_of_two_id_lists(page, opened, runs):
@@ -242,23 +201,19 @@ def test_two_hundred_runs_cost_no_table_of_those_not_compared(page, opened, stor
     assert set(read) == {(runs[0].id, "rows.parquet"), (runs[1].id, "rows.parquet")}
 
 
-def test_a_scoreboard_is_shown_at_once_where_it_is_stored(page, opened, store, runs):
+def test_a_scoreboard_is_shown_at_once_where_it_is_stored_and_a_part_with_the_way_to_the_rest(
+    page, opened, store, runs
+):
     app = page("pages/evidence.py", evidence_tab="Independent metrics", corpus=opened.key, run=runs[1].id)
     assert app.button(key="measure_board").label == "Measure these runs"
-    write_fake_board(runs[:2], opened.corpus, store.cache_dir)
-    app.run()
-    table = app.dataframe[0].value
-    assert table["measure"].tolist() == ["Mean quality", "Vendi <b>"]
-    assert table["verdict"].tolist() == ["optimized by A, so no run is called best", "B is best"]
-    assert any("B is best on 1" in element.value for element in app.markdown)
-
-
-def test_a_part_of_a_scoreboard_is_shown_with_the_way_to_the_rest(page, opened, store, runs):
     write_fake_board(runs[:2], opened.corpus, store.cache_dir, left=("Coverage", "Drift"))
-    app = page("pages/evidence.py", evidence_tab="Independent metrics", corpus=opened.key, run=runs[1].id)
+    app.run()
     assert app.button(key="measure_board").label == "Measure the remaining 2"
     assert any("2 of 4 measures are ready" in element.value for element in app.markdown)
-    assert app.dataframe[0].value["measure"].tolist()[2:] == ["Coverage", "Drift"]
+    table = app.dataframe[0].value
+    assert table["measure"].tolist() == ["Mean quality", "Vendi <b>", "Coverage", "Drift"]
+    assert table["verdict"].tolist()[:2] == ["optimized by A, so no run is called best", "B is best"]
+    assert any("B is best on 1" in element.value for element in app.markdown)
 
 
 def test_agreement_is_shown_where_it_is_stored(page, opened, store, runs, explained):

@@ -1,6 +1,5 @@
 """Data: open a corpus by path, upload or sample, and see what is in it, or why it cannot be opened."""
 
-import json
 import os
 import shutil
 import threading
@@ -113,13 +112,6 @@ def test_texts_are_shown_as_data_and_never_as_markup(page, opened):
     assert not any(getattr(element.proto, "allow_html", False) for element in app.markdown)
 
 
-def test_paths_outside_the_roots_are_refused_without_a_look(page):
-    for path in ("/etc", "/etc/passwd", f"{ROOT}/../../etc/passwd", "/etc/no-such-file"):
-        app = choose_path(page(DATA), path)
-        assert len(app.error) == 1 and "outside the folders" in app.error[0].value
-        assert not any(b.label == "Open" for b in app.button)
-
-
 @pytest.mark.parametrize(
     "path",
     [
@@ -134,12 +126,6 @@ def test_paths_outside_the_roots_are_refused_without_a_look(page):
 def test_what_is_no_path_is_a_sentence(page, path):
     app = choose_path(page(DATA), path)
     assert len(app.error) == 1 and not app.exception and not any(b.label == "Open" for b in app.button)
-
-
-def test_what_is_no_parquet_is_said_in_a_sentence(page, tmp_path):
-    (tmp_path / "bad.parquet").write_bytes(b"this is no parquet file")
-    app = choose_path(page(DATA), tmp_path / "bad.parquet")
-    assert "not a parquet file" in app.error[0].value.replace("\\", "") and not app.exception
 
 
 def test_a_missing_column_is_said_and_another_can_be_chosen(page, tmp_path, runs_dir):
@@ -199,24 +185,6 @@ def test_texts_alone_become_a_corpus(page, runs_dir, tmp_path, explained):
     assert "Features by tiny (model2vec" in said(app).replace("\\", "")
 
 
-@pytest.mark.parametrize("name", ["texts.csv", "texts.jsonl"])
-def test_csv_and_json_lines_with_texts_alone_become_a_corpus(page, runs_dir, tmp_path, name):
-    texts = [f"row {i} says {' '.join(WORDS[1 + (i + k) % (len(WORDS) - 1)] for k in range(6))}" for i in range(60)]
-    written = {
-        "texts.csv": "\n".join(["text,source", *(f"{text},a" for text in texts)]),
-        "texts.jsonl": "\n".join(json.dumps({"text": text, "source": "a"}) for text in texts),
-    }
-    (tmp_path / name).write_text(written[name])
-    app = choose_path(page(DATA), tmp_path / name)
-    assert not app.error
-    button(app, "Create scores and embeddings").click().run()
-    job = worker().find(preparing.key(runs_dir, CorpusConfig((str(tmp_path / name),)), "text", None))
-    assert job.wait(240) and job.state == "done", job.error
-    app.run()
-    openings(runs_dir).get(app.query_params["corpus"]).wait(240)
-    assert len(openings(runs_dir).get(app.query_params["corpus"]).corpus) == 60 and not app.run().exception
-
-
 def test_files_without_texts_or_embeddings_say_what_to_add(page, tmp_path):
     (tmp_path / "numbers.csv").write_text("\n".join(["a,b", *(f"{i},{i / 7}" for i in range(40))]))
     app = choose_path(page(DATA), tmp_path / "numbers.csv")
@@ -251,16 +219,6 @@ def test_invalid_rows_refuse_the_corpus_or_are_counted(page, runs_dir, tmp_path)
     assert opening.ready and len(opening.corpus) == 239
     problems = next(frame.value for frame in app.dataframe if "problem" in frame.value.columns)
     assert problems["rows"].sum() == 1
-
-
-def test_uploads_are_kept_once_by_their_content(page, runs_dir, shard):
-    app = page(DATA)
-    app.get("segmented_control")[0].set_value("upload").run()
-    app.file_uploader[0].upload("../../my shard<1>.parquet", shard.read_bytes()).run()
-    app, opening = open_and_wait(app, runs_dir)
-    kept = list((runs_dir / ".uploads").rglob("*.parquet"))
-    assert opening.ready and [str(path) for path in kept] == list(opening.config.inputs)
-    assert kept[0].read_bytes() == shard.read_bytes() and kept[0].name == "my-shard-1.parquet"
 
 
 def test_uploads_that_nothing_reads_can_be_removed(page, runs_dir, shard):
@@ -340,14 +298,6 @@ def test_opening_is_drawn_with_progress_and_can_be_stopped(page, runs_dir, shard
     app.run()
     assert any("Opening was stopped" in heading.value for heading in app.subheader)
     assert any(b.label == "Open it again" for b in app.button)
-
-
-def test_earlier_corpora_are_offered(page, opened):
-    app = page(DATA)
-    recent = [b for b in app.button if "240 rows" in b.label]
-    assert len(recent) == 1
-    recent[0].click().run()
-    assert app.query_params["corpus"] == opened.key
 
 
 def test_a_first_look_is_shown_and_labelled_while_the_corpus_is_read(page, runs_dir, tmp_path, monkeypatch):

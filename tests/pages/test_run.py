@@ -8,7 +8,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from datamask import catalogue
-from datamask.config import PAPER_PRESET, CorpusConfig, RunConfig, SelectionConfig
+from datamask.config import PAPER_PRESET, RunConfig, SelectionConfig
 from datamask.dashboard.data.openings import openings
 from datamask.dashboard.drawing import words
 from datamask.dashboard.runs import form_panel
@@ -306,13 +306,6 @@ def test_the_traceback_of_a_fault_stays_in_the_run_folder_and_the_page_says_wher
     assert "status.json in the run" in said(app)
 
 
-def test_a_queued_run_says_it_waits_and_can_be_stopped(page, opened, store, monkeypatch):
-    monkeypatch.setattr("datamask.runs.store.QUEUE_GRACE", 3600.0)  # the first page drawn may take longer than it
-    run = create(store, opened)
-    app = page("pages/runs.py", corpus=opened.key, run=run.id)
-    assert "Waiting for its turn" in said(app) and app.button(key="stop_run")
-
-
 def test_a_waiting_run_says_its_place_in_the_queue(page, opened, store, runs_dir):
     with lanes.turn("cpu", lanes.Priority.LIVE, no_poll):
         first, second = (create(store, opened, name, device="cpu") for name in ("first", "second"))
@@ -393,16 +386,6 @@ def test_columns_of_the_table_can_be_chosen_and_the_first_ones_fit(page, opened,
     assert runs_table(app).columns.tolist() == ["name", "state", "seconds"]
     app.multiselect(key="runs_columns").set_value([]).run()
     assert runs_table(app).columns.tolist() == ["name"]
-
-
-def test_the_newest_run_of_this_corpus_is_shown_unasked(page, opened, store, finished):
-    finished(name="older")
-    time.sleep(0.01)
-    finished(name="newer")
-    other = store.create(RunConfig(CorpusConfig(("elsewhere.parquet",)), name="of another corpus"))
-    app = page("pages/runs.py", corpus=opened.key)
-    assert runs_table(app)["name"].tolist() == ["newer", "older"] and ticked(app) == ["newer"]
-    assert other.id not in runs_table(app).index and "**newer**" in said(app)
 
 
 def test_a_run_of_another_corpus_says_so_and_opens_it(page, opened, store, runs_dir, tmp_path):

@@ -24,7 +24,6 @@ from datamask.analyses.ablation.compute.transformer import (
     begin,
     nats,
     read_bytes,
-    scores,
     steps_of,
     train,
 )
@@ -112,15 +111,6 @@ def test_numbers_are_those_of_float64():
     assert nats(TINY, weights, texts, np.array([6, 1])) == pytest.approx(found[[6, 1]], rel=1e-5)
     assert nats(TINY, weights, texts, np.array([0])).tolist() == [0]
     assert nats(TINY, weights, texts, np.arange(0)).shape == (0,)
-
-
-def test_a_token_knows_nothing_of_later_ones():
-    weights = begin(TINY, 0, CPU).weights
-    one = torch.tensor([[START, 1, 2, 3, 4, 5]])
-    other = one.clone()
-    other[0, 4:] = 9
-    assert torch.equal(scores(TINY, weights, one)[0, :4], scores(TINY, weights, other)[0, :4])
-    assert not torch.equal(scores(TINY, weights, one)[0, 4:], scores(TINY, weights, other)[0, 4:])
 
 
 def test_sizes_and_steps():

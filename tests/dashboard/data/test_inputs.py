@@ -54,25 +54,6 @@ def test_files_folders_and_globs_under_a_root_pass(inside, spelling):
 @pytest.mark.parametrize(
     "spelling",
     [
-        "{outside}",
-        "{outside}/secret.parquet",
-        "{outside}/*.parquet",
-        "{inside}/../outside/secret.parquet",
-        "{root}/*/secret.parquet",
-        "/etc/passwd",
-        "{outside}/no-such-file",
-        "~root/../etc/passwd",
-    ],
-)
-def test_what_lies_outside_is_refused(inside, outside, tmp_path, spelling):
-    path = spelling.format(inside=inside, outside=outside, root=tmp_path)
-    with pytest.raises(InputError, match="outside the folders"):
-        confined_config(CorpusConfig((path,)), [inside])
-
-
-@pytest.mark.parametrize(
-    "spelling",
-    [
         "{outside}/{name}",
         "{outside}/{name}/*.parquet",
         "{outside}/{name}*",
@@ -81,6 +62,9 @@ def test_what_lies_outside_is_refused(inside, outside, tmp_path, spelling):
         "{inside}/../outside/{name}",
         "{inside}/*/../../outside/{name}",
         "{inside}/**/../../outside/{name}*",
+        "{inside}/../*/{name}",
+        "/etc/{name}",
+        "~root/../etc/{name}",
     ],
 )
 def test_a_refusal_does_not_tell_what_lies_outside(inside, outside, spelling):

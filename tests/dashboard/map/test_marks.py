@@ -188,14 +188,6 @@ def test_many_rows_become_hexagons_and_a_sample():
     assert len(more.drawn) == 50_000
 
 
-def test_the_view_ignores_far_outliers_and_is_square(points):
-    outlier = np.concatenate([points, [[1e6, -1e6]]])
-    x0, x1, y0, y1 = place(outlier).view
-    assert x1 - x0 == pytest.approx(y1 - y0) and x1 < 100
-    core = points[(points > -2).all(axis=1)]
-    assert ((core[:, 0] > x0) & (core[:, 0] < x1) & (core[:, 1] > y0) & (core[:, 1] < y1)).mean() > 0.98
-
-
 def test_one_place_for_all_is_still_a_view():
     x0, x1, y0, y1 = place(np.zeros((5, 2)), hexagons=True).view
     assert x0 < 0 < x1 and y0 < 0 < y1
