@@ -9,7 +9,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from datamask.analyses.scoreboard import measuring
 from datamask.analyses.scoreboard.compute import agreement, boards
 from datamask.config import CorpusConfig, RunConfig, SelectionConfig
 from datamask.corpus import open_corpus
@@ -113,13 +112,3 @@ def test_what_means_nothing_is_refused_and_stopping_leaves_nothing(made, tmp_pat
     execute(pinned, Work(threads=1))
     with pytest.raises(OptionError, match="agreement"):
         agreement.write_agreement(pinned, corpus, store.cache_dir)
-
-
-def test_objectives_of_a_run_are_exact(made):
-    store, runs, corpus = made
-    values = measuring.objective_values(runs[0], corpus, store.cache_dir)
-    chosen = runs[0].rows()["selected"].to_numpy(zero_copy_only=False)
-    x = corpus.features[chosen].astype(float)
-    total, size = x.sum(axis=0), len(x)
-    assert values["pairwise"] == pytest.approx(-(total @ total - size) / (size * (size - 1)), rel=1e-5)
-    assert values["facility"] == pytest.approx(np.maximum(corpus.features @ x.T, 0).max(axis=1).mean(), rel=1e-5)

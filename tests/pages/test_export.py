@@ -1,6 +1,5 @@
 """Export: what is offered is what the run selected, with where it came from."""
 
-import html
 import io
 import os
 import time
@@ -13,10 +12,7 @@ import pytest
 
 from datamask import memo
 from datamask.config import CorpusConfig, RunConfig, SelectionConfig
-from datamask.dashboard.drawing import words
-from datamask.dashboard.runs import outcome, provenance
-from datamask.evaluation import score_selection
-from datamask.pages.export import report_panel
+from datamask.dashboard.runs import provenance
 from datamask.pages.export.join_code import join_code
 from datamask.repeat_counts import Amount
 from datamask.runs import exports
@@ -113,19 +109,6 @@ def test_repeats_are_of_as_many_samples_as_one_asks_for(page, opened, store, run
     app = page("pages/export.py", corpus=opened.key, run=picked.id)
     assert any("greedy has no repeat weights" in c.value for c in (*app.caption, *app.markdown))
     assert len(downloads(app)) == 5
-
-
-def test_the_report_measures_every_objective_of_a_small_corpus(page, opened, store, run, explained):
-    app = page("pages/export.py", corpus=opened.key, run=run.id)
-    assert app.button(key="report_measure").label == "Add independent metrics"
-    explained(app, 8)
-    made = report_panel.made(run, [run], opened.corpus, store.cache_dir)
-    selected = run.rows()["selected"].to_numpy(zero_copy_only=False).nonzero()[0]
-    direct = score_selection(opened.corpus, selected, store.cache_dir, "cpu")["objectives"]
-    text = html.unescape(made)
-    for name, value in direct.items():
-        assert f"<td>{outcome.objective_label(name)}</td><td class=number>{words.value(value, 6)}</td>" in text
-    assert words.value(run.status().to_dict()["summary"]["diversity"], 6) in text
 
 
 def test_a_run_without_a_rule_says_so_in_the_place_of_a_button(page, opened, store):

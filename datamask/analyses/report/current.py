@@ -12,7 +12,6 @@ from datamask.analyses.report.page import (
     escape,
     groups_section,
     map_section,
-    settings_section,
     summary_section,
     table_of,
     texts_section,
@@ -40,13 +39,12 @@ def report_of(selection: Selection, opened: OpenCorpus, cache_dir: Path, now: fl
     if selection.preview:
         head.append('<p class="small">A preview: solving this λ may find a slightly better selection.</p>')
     sections = [
+        summary_section(kept(selection, corpus), corpus.fingerprint, cache_dir),
         map_section(mask, corpus, cache_dir),
         groups_section(mask, corpus),
         _values(selection, opened),
         texts_section(at_random(mask, corpus)),
-        settings_section(selection.settings),
         _origin(selection, opened, now),
-        summary_section(kept(selection, corpus), corpus.fingerprint, cache_dir),
     ]
     return document(title, head, sections)
 

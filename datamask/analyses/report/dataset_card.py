@@ -6,7 +6,6 @@ values, and what an ablation found. It names no license: that of the rows is the
 
 from __future__ import annotations
 
-import base64
 import json
 import re
 from collections.abc import Mapping
@@ -147,8 +146,7 @@ def _picture(run: Run, cache_dir: Path, work: Work) -> bytes | None:
         return None
     layout = map_layout.layout(corpus, cache_dir)
     points = STAND_IN.coordinates(corpus.features) if layout is None else layout.points
-    (picture,) = raster.panels(points, run.mask())
-    return base64.b64decode(picture.partition(",")[2])
+    return raster.picture(points, run.mask())
 
 
 def card(run: Run, cache_dir: Path, files: list[str], notes: list[str]) -> str:

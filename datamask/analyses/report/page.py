@@ -10,20 +10,15 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from datamask.ablation import wording
 from datamask.analyses.comparison import tables as comparison
-from datamask.analyses.curves import tables as curves
 from datamask.analyses.frontier import tables as frontier
 from datamask.analyses.report import raster
 from datamask.analyses.report.samples import Sample, samples
 from datamask.analyses.report.sentence import sentence
 from datamask.analyses.report.summary import Kept, kept_by, summary
 from datamask.analyses.scoreboard import tables as scoreboards
-from datamask.config import SelectionConfig
 from datamask.corpus import Corpus
 from datamask.corpus.projections import DEFAULT, STAND_IN
 from datamask.dashboard.drawing import palette, words
@@ -38,9 +33,10 @@ from datamask.runs.stored_measures import read_boards
 
 LENGTH = "length"
 
-COLUMNS, GROUPS, STEPS = 3, 12, 8
-"""Columns of the shards whose classes get a table, its rows, and those of the table of learning."""
+COLUMNS, GROUPS = 3, 12
+"""Columns of the shards whose classes get a table, and its rows."""
 
+COLUMNS_OF_CURVE = ["run_id", "λ", "quality", "diversity"]
 SHOWN = ["group", "n", "share", "low", "high", "verdict"]
 
 STYLE = """:root{color-scheme:light dark;%s}
@@ -54,16 +50,13 @@ h2,h3{font-size:15px;margin:1.8em 0 .4em}
 h1,h2,h3,th,b,strong{font-weight:600}
 .lead{margin:.4em 0 1em}.small{font-size:13px;opacity:.8}
 figure{margin:1em 0;break-inside:avoid}figcaption{font-size:13px;opacity:.8;margin-top:.3em}
-.maps{display:grid;grid-template-columns:repeat(auto-fit,minmax(260px,1fr));gap:18px}
-.maps img{width:100%%;border:1px solid var(--grid);border-radius:4px}
+figure img{width:560px;max-width:100%%;border:1px solid var(--grid);border-radius:4px}
 table{border-collapse:collapse;width:100%%;font-size:13px}
 td,th{text-align:left;vertical-align:top;padding:.3em .8em .3em 0;
 border-bottom:1px solid var(--grid);overflow-wrap:anywhere}td.number,th.number{text-align:right;white-space:nowrap}
 tr{break-inside:avoid}
 pre{background:var(--raised);padding:12px;white-space:pre-wrap;overflow-wrap:anywhere;border-radius:4px}
-.key i{display:inline-block;width:.75em;height:.75em;border-radius:50%%;margin:0 .35em 0 1em}
-.bar{height:.75em;border-radius:3px;background:linear-gradient(90deg,%s);width:10em;
-display:inline-block;margin:0 .5em}"""
+.key i{display:inline-block;width:.75em;height:.75em;border-radius:50%%;margin:0 .35em 0 1em}"""
 
 
 @dataclass(frozen=True)
@@ -79,7 +72,6 @@ def report(
     runs: Iterable[Run] = (),
     corpus: Corpus | None = None,
     cache_dir: Path | None = None,
-    values: Mapping[str, float] | None = None,
     now: float | None = None,
 ) -> str:
     """The report of a done run as HTML.
@@ -88,7 +80,6 @@ def report(
         runs: others on the same corpus, for the frontier and for names.
         corpus: the one it was learned on, for map, groups and texts; None, or another one: they are left out.
         cache_dir: where the corpus's layout and scoreboards are kept.
-        values: raw values of all objectives, shown where no scoreboard is stored.
         now: the moment on the page, seconds since 1970; None: the present.
     """
     fingerprint = str(run.facts().get("fingerprint") or "")
@@ -97,25 +88,19 @@ def report(
     runs = list(runs)
     selected = np.zeros(0, bool) if corpus is None else run.mask()
     sections = [
+        summary_section(kept_by(run), fingerprint, cache_dir),
         None if corpus is None else map_section(selected, corpus, cache_dir),
-        _learning(run),
         None if corpus is None else groups_section(selected, corpus),
         _frontier(run, runs, fingerprint),
         _ablation(fingerprint, cache_dir),
         _values(run),
-        _scoreboard(run, runs, fingerprint, cache_dir, values),
-        _texts(run, corpus),
-        settings_section(run.config.selection),
+        _scoreboard(run, runs, fingerprint, cache_dir),
+        None if corpus is None else texts_section(samples(run, corpus)),
         _provenance(run, now),
-        summary_section(kept_by(run), fingerprint, cache_dir),
     ]
     name = escape(listing.name_of(run))
     notes = run.config.notes
-    head = [
-        f"<h1>{name}</h1>",
-        f'<p class="lead">{escape(sentence(run))}</p>',
-        f'<p class="small">{escape(outcome.headline(run))}</p>',
-    ]
+    head = [f"<h1>{name}</h1>", f'<p class="lead">{escape(sentence(run))}</p>']
     if notes:
         head.append(f"<p>{escape(notes)}</p>")
     if corpus is None:
@@ -146,7 +131,7 @@ def _style() -> str:
     light, dark = (
         ";".join(f"--{name}:{color}" for name, color in asdict(palette.shades(dark)).items()) for dark in (False, True)
     )
-    return STYLE % (light, dark, light, ",".join(color for _, color in raster.SCALE[::3]))
+    return STYLE % (light, dark, light)
 
 
 def escape(text: object) -> str:
@@ -155,59 +140,20 @@ def escape(text: object) -> str:
 
 
 def map_section(chosen: np.ndarray, corpus: Corpus, cache_dir: Path | None) -> Section:
-    """Maps of quality, crowding and the selection.
+    """The map with the selected rows colored.
 
     Args:
         chosen: bool ``(N,)``. cache_dir: where the corpus's layout is kept.
     """
     layout = map_layout.layout(corpus, cache_dir) if cache_dir is not None else None
-    points = STAND_IN.coordinates(corpus.features) if layout is None else layout.points
-    numbers = {"Quality score": corpus.quality}
-    if cache_dir is not None and (crowding := map_layout.crowding(corpus, cache_dir)) is not None:
-        numbers["Crowding"] = crowding
-    selected, *coloured = raster.panels(points, chosen, *numbers.values())
-    sentences = [
-        f"All {len(corpus):,} rows except far ones; "
-        f"{map_layout.reading(STAND_IN.name if layout is None else DEFAULT, layout)}.",
-        f"Crowding is the mean cosine to the {map_layout.CROWD} nearest rows of the whole corpus."
-        if "Crowding" in numbers
-        else "The map of crowding is missing, because the neighbors were not computed.",
-        "Colors end at the 2nd and 98th percentile.",
-    ]
-    maps = "".join(
-        f'<div><b>{name}</b><img src="{picture}" alt="Map of all rows, colored by  {name.lower()}">'
-        '<div class="key small">low<span class="bar"></span>high</div></div>'
-        for name, picture in zip(numbers, coloured, strict=True)
-    )
+    picture = raster.picture(STAND_IN.coordinates(corpus.features) if layout is None else layout.points, chosen)
+    reading = map_layout.reading(STAND_IN.name if layout is None else DEFAULT, layout)
     return Section(
         "Selection",
-        (
-            f'<figure><div class="maps">{maps}<div><b>Selected</b>'
-            f'<img src="{selected}" alt="The same map with the selected rows colored">'
-            f'<div class="key small"><i style="background:{raster.CHOSEN}"></i>selected'
-            f'<i style="background:{raster.OTHERS}"></i>not selected'
-            f"</div></div></div><figcaption>{escape(' '.join(sentences))}</figcaption></figure>"
-        ),
-    )
-
-
-def _learning(run: Run) -> Section | None:
-    """The value of the subset on the way, at a few steps."""
-    curve = curves.curve(run)
-    way = curve.of(curves.CURVE)
-    if way.empty:
-        return None
-    shown = way.iloc[np.unique(np.linspace(0, len(way) - 1, STEPS).round().astype(int))]
-    shown = pd.concat([shown, curve.of(curves.END)])
-    rows = [
-        (note, f"{step:,g}", f"{seconds:,.1f} s", curves.said(value, curve.raw))
-        for note, step, seconds, value in shown[["note", "step", "seconds", "value"]].to_numpy().tolist()
-    ]
-    proved = outcome.certificate(run) or "This objective has no known bound."
-    return Section(
-        "Learning",
-        table_of(("phase", "step", "time", curve.unit), rows, numbers=(1, 2, 3))
-        + f'<p class="small">{escape(proved)}</p>',
+        f'<figure><img src="{raster.address(picture)}" alt="Map of all rows with the selected rows colored">'
+        f'<div class="key small"><i style="background:{raster.CHOSEN}"></i>selected'
+        f'<i style="background:{raster.OTHERS}"></i>not selected</div>'
+        f"<figcaption>All {len(corpus):,} rows except far ones; {escape(reading)}.</figcaption></figure>",
     )
 
 
@@ -217,13 +163,9 @@ def groups_section(selected: np.ndarray, corpus: Corpus) -> Section | None:
     Args:
         selected: bool ``(N,)``.
     """
-    text = corpus.provenance.columns.get("text")
     _, classes = facets.columns_of(corpus.metadata, corpus.metadata_columns)
     grouped = dict(list(classes.items())[:COLUMNS])
-    lengths, unit = corpus.lengths, "tokens"
-    if lengths is None and text and text in corpus.metadata.column_names:
-        characters = pc.utf8_length(corpus.metadata[text].cast(pa.string()))
-        lengths, unit = characters.cast(pa.float64()).to_numpy(), "characters"
+    lengths, unit = facets.lengths(corpus)
     if lengths is not None:
         grouped[LENGTH] = groups.bands(lengths, unit)
     drawn = []
@@ -260,12 +202,12 @@ def _frontier(run: Run, runs: Iterable[Run], fingerprint: str) -> Section | None
         if len(line.levels) > 2 and any(spot.run_id == run.id for spot in line.spots):
             rows = [
                 (
-                    f"{spot.lamb:g}",
-                    words.percent(spot.quality, 1),
-                    words.percent(spot.diversity, 1),
-                    "this run" if spot.run_id == run.id else "",
+                    f"{lamb:g}",
+                    words.percent(quality / 100, 1),
+                    words.percent(diversity / 100, 1),
+                    "this run" if run_id == run.id else "",
                 )
-                for spot in line.spots
+                for run_id, lamb, quality, diversity in frontier.table([line])[COLUMNS_OF_CURVE].to_numpy().tolist()
             ]
             name = escape(frontier.names([line])[line.key])
             said = (
@@ -320,29 +262,15 @@ def _values(run: Run) -> Section:
                 words.value(None if anchor is None else anchor.best, 6),
             )
         )
-    return Section(
-        "Values",
-        table_of(
-            ("", "value", "0 random, 1 best alone", "a random subset", "the best alone"), rows, numbers=(1, 2, 3, 4)
-        ),
-    )
+    heads = ("", "value", "0 random, 1 best alone", "a random subset", "the best alone")
+    proved = outcome.certificate(run) or "This objective has no known bound."
+    return Section("Values", table_of(heads, rows, numbers=(1, 2, 3, 4)) + f'<p class="small">{escape(proved)}</p>')
 
 
-def _scoreboard(
-    run: Run, runs: Iterable[Run], fingerprint: str, cache_dir: Path | None, values: Mapping[str, float] | None
-) -> Section | None:
+def _scoreboard(run: Run, runs: Iterable[Run], fingerprint: str, cache_dir: Path | None) -> Section | None:
     board = latest_board(run, fingerprint, cache_dir)
     if board is None:
-        if not values:
-            return None
-        return Section(
-            "Every objective",
-            table_of(
-                ("objective", "value"),
-                [(outcome.objective_label(name), words.value(value, 6)) for name, value in values.items()],
-                numbers=(1,),
-            ),
-        )
+        return None
     named = {listed.id: listing.name_of(listed) for listed in (*runs, run)}
     others = [key for key in board["selected"] if key not in (run.id, *scoreboards.BESIDE)]
     letters = {
@@ -372,10 +300,6 @@ def latest_board(run: Run, fingerprint: str, cache_dir: Path | None) -> dict | N
     return part
 
 
-def _texts(run: Run, corpus: Corpus | None) -> Section | None:
-    return None if corpus is None else texts_section(samples(run, corpus))
-
-
 def texts_section(listed: Mapping[str, Sequence[Sample]]) -> Section:
     """Samples with their texts, by heading."""
     parts = []
@@ -391,20 +315,6 @@ def texts_section(listed: Mapping[str, Sequence[Sample]]) -> Section:
     return Section("Rows", "".join(parts))
 
 
-def settings_section(settings: SelectionConfig) -> Section:
-    """The settings of a selection that are not empty."""
-    rows = [
-        (label, _setting_text(getattr(settings, name)))
-        for name, label in comparison.SETTINGS.items()
-        if getattr(settings, name) not in (None, (), "none")
-    ]
-    return Section("Settings", table_of(("setting", "value"), rows))
-
-
-def _setting_text(value: object) -> str:
-    return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
-
-
 def _provenance(run: Run, now: float | None) -> Section:
     table = provenance.table(run)
     made = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(now))
@@ -418,7 +328,8 @@ def _provenance(run: Run, now: float | None) -> Section:
 def summary_section(kept: Kept, fingerprint: str, cache_dir: Path | None) -> Section:
     """The sentences for a data lead."""
     stored = results(cache_dir, fingerprint) if cache_dir is not None and fingerprint else []
-    return Section("Summary", "".join(f"<p>{_coded(sentence)}</p>" for sentence in summary(kept, stored)))
+    # the first sentence of the page says how many rows there are
+    return Section("Summary", "".join(f"<p>{_coded(sentence)}</p>" for sentence in summary(kept, stored)[1:]))
 
 
 def _coded(sentence: str) -> str:

@@ -9,13 +9,10 @@ import numpy as np
 from PIL import Image
 
 from datamask.dashboard.map.places import place
-from datamask.dashboard.map.scales import blend, cividis, rgb
+from datamask.dashboard.map.scales import rgb
 
 SIDE = 560
 """Pixels of a panel's side."""
-
-SCALE = cividis(dark=True)
-"""Colours of quality; even the darkest shows on a white and on a dark page."""
 
 CHOSEN, OTHERS = "#1F86CC", "#8A949E"
 """Colours of selected samples and of the rest, on either page."""
@@ -27,35 +24,24 @@ FAINT = 0.55
 """Opacity of a pixel that one mark covers; more of them make it solid."""
 
 
-def panels(points: np.ndarray, selected: np.ndarray, *numbers: np.ndarray) -> tuple[str, ...]:
-    """Pictures of one map, by selection and by each of the numbers, as data addresses of PNG files on a clear ground.
-
-    A pixel shows the selected share, or the mean of the numbers, of the samples whose marks cover it. The colours of
-    numbers end at their 2nd and 98th percentile.
+def picture(points: np.ndarray, selected: np.ndarray) -> bytes:
+    """A map by selection as a PNG on a clear ground: a pixel shows the selected share of the rows whose marks cover it.
 
     Args:
-        points: float ``(N, 2)``; selected: bool ``(N,)``; numbers: float ``(N,)`` each.
+        points: float ``(N, 2)``; selected: bool ``(N,)``.
     """
     pixels, rows = _stamped(points)
     count = np.bincount(pixels, minlength=SIDE * SIDE)
     there = count > 0
-
-    def mean(values: np.ndarray) -> np.ndarray:
-        return np.bincount(pixels, values[rows], SIDE * SIDE)[there] / count[there]
-
-    share = mean(selected.astype(float))
+    share = np.bincount(pixels, selected[rows].astype(float), SIDE * SIDE)[there] / count[there]
     dense = 1 - (1 - FAINT) ** np.minimum(count[there], 8)
     others, chosen = rgb([OTHERS, CHOSEN]).astype(float)
-    return (
-        _png(there, others + share[:, None] * (chosen - others), 255 * dense * (PALE + (1 - PALE) * share)),
-        *(_png(there, blend(SCALE, mean(_scaled(values))), 255 * dense) for values in numbers),
-    )
+    return _png(there, others + share[:, None] * (chosen - others), 255 * dense * (PALE + (1 - PALE) * share))
 
 
-def _scaled(values: np.ndarray) -> np.ndarray:
-    """The values as shares of the way from their 2nd to their 98th percentile, between 0 and 1."""
-    low, high = np.percentile(values, (2, 98))
-    return np.clip((values - low) / (high - low), 0, 1) if high > low else np.full(len(values), 0.5)
+def address(picture: bytes) -> str:
+    """A picture as a data address, which a page holds in itself."""
+    return "data:image/png;base64," + base64.b64encode(picture).decode()
 
 
 def _stamped(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -75,11 +61,11 @@ def _stamped(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.concatenate(pixels), np.concatenate(rows)
 
 
-def _png(there: np.ndarray, colors: np.ndarray, cover: np.ndarray) -> str:
+def _png(there: np.ndarray, colors: np.ndarray, cover: np.ndarray) -> bytes:
     picture = np.zeros((SIDE * SIDE, 4), np.uint8)
     picture[there, :3], picture[there, 3] = np.round(colors), np.round(cover)
     # few colours are enough for a map and make a third of the size
     small = Image.fromarray(picture.reshape(SIDE, SIDE, 4)).quantize(128, method=Image.Quantize.FASTOCTREE)
     sink = io.BytesIO()
     small.save(sink, "PNG", optimize=True)
-    return "data:image/png;base64," + base64.b64encode(sink.getvalue()).decode()
+    return sink.getvalue()

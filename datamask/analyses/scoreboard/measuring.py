@@ -22,19 +22,6 @@ def board_key(runs: Sequence[Run], corpus: Corpus, cache_dir: Path) -> str:
     return f"board-{stored_board(runs, corpus.fingerprint, cache_dir).entry.key}-{corpus.fingerprint}"
 
 
-def objective_values(run: Run, corpus: Corpus, cache_dir: Path) -> dict[str, float]:
-    """The run's selection on every objective: exact raw values by name. Finds the neighbour graph where it is needed.
-
-    Args:
-        run: a done one on this corpus.
-    """
-    from datamask.analyses.scoreboard.compute import boards
-    from datamask.evaluation.threads import threads
-
-    with threads(1):
-        return boards.objective_values(run, corpus, cache_dir)
-
-
 def start_board(runs: Sequence[Run], corpus: Corpus, cache_dir: Path, sign: Sign | None = None) -> Job:
     """Measure these runs on every measure; joins the work under way, and goes on with what was stopped."""
 

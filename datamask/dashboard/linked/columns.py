@@ -12,7 +12,6 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import streamlit as st
 
 from datamask.corpus import Corpus
@@ -116,7 +115,7 @@ def _rows(
     shown = shown_names(_corpus.metadata.column_names)
     numbers = {shown[name]: values for name, values in numbers.items()}
     classes = {shown[name]: codes for name, codes in classes.items()}
-    length, unit = lengths(_corpus)
+    length, unit = facets.lengths(_corpus)
     numbers = {
         QUALITY: _corpus.quality,
         **({LENGTH: length} if length is not None else {}),
@@ -128,16 +127,6 @@ def _rows(
     if length is not None:
         classes[BAND] = groups.bands(length, unit)
     return Rows(len(_corpus), numbers, classes, _corpus.texts)
-
-
-def lengths(corpus: Corpus) -> tuple[np.ndarray | None, str]:
-    """How long each sample is, float64 ``(N,)``, and in what: as given, else by its text's characters, else unknown."""
-    if corpus.lengths is not None:
-        return corpus.lengths, "tokens"
-    texts = corpus.texts
-    if texts is None:
-        return None, ""
-    return pc.utf8_length(texts).cast(pa.float64()).to_numpy(), "characters"
 
 
 def choices(rows: Rows) -> list[str]:

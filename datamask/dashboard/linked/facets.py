@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from datamask.corpus.column_kinds import Column
+from datamask.corpus.corpus import Corpus
 from datamask.corpus.decode import numbers
 from datamask.dashboard.map.filters import Among, Between, Condition
 
@@ -151,6 +152,16 @@ def columns_of(
         elif column.kind == "class":
             classes[name] = codes_of(table[name])
     return scales, classes
+
+
+def lengths(corpus: Corpus) -> tuple[np.ndarray | None, str]:
+    """How long each sample is, float64 ``(N,)``, and in what: as given, else by its text's characters, else unknown."""
+    if corpus.lengths is not None:
+        return corpus.lengths, "tokens"
+    texts = corpus.texts
+    if texts is None:
+        return None, ""
+    return pc.utf8_length(texts).cast(pa.float64()).to_numpy(), "characters"
 
 
 def codes_of(column: pa.ChunkedArray) -> tuple[np.ndarray, tuple[str, ...]]:

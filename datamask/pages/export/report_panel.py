@@ -16,9 +16,6 @@ from datamask.pages.export import lines_panel
 from datamask.pages.export.lines_panel import File
 from datamask.runs.store import Run
 
-MEASURED_AT_ONCE = 4_000
-"""Up to this many rows all objectives are measured while the report is made; more take longer than a click may."""
-
 
 def show(run: Run, runs: Sequence[Run], corpus: Corpus | None, cache_dir: Path) -> None:
     """The line of the report, and the button that adds measures to it.
@@ -31,7 +28,7 @@ def show(run: Run, runs: Sequence[Run], corpus: Corpus | None, cache_dir: Path) 
     content = "texts, groups and the map" if corpus is not None else "no texts: open the corpus to add them"
     if board is not None:
         content += f"; independent metrics{f', {left} not measured yet' if left else ''}"
-    draw(f"{run.id}-report.html", content, lambda: made(run, runs, corpus, cache_dir).encode())
+    draw(f"{run.id}-report.html", content, lambda: report(run, runs, corpus, cache_dir).encode())
     if corpus is not None and (board is None or left):
         background.offer(
             measuring.board_key([run], corpus, cache_dir),
@@ -52,14 +49,6 @@ def draw(name: str, content: str, make: Callable[[], bytes]) -> None:
     """
     about = f"One HTML page with {content}. It may contain texts of your corpus: check them before you share it."
     lines_panel.line("report_html", "Report", about, "", [File("HTML", name, "text/html", make)])
-
-
-def made(run: Run, runs: Sequence[Run], corpus: Corpus | None, cache_dir: Path) -> str:
-    """The report, with all objectives where they are quick to measure and no scoreboard is stored."""
-    values = None
-    if corpus is not None and len(corpus) <= MEASURED_AT_ONCE and _board(run, cache_dir) is None:
-        values = measuring.objective_values(run, corpus, cache_dir)
-    return report(run, runs, corpus, cache_dir, values)
 
 
 def _sign(run: Run) -> Sign:

@@ -7,14 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
 from datamask.corpus.corpus import Corpus
 from datamask.errors import RunStateError
-from datamask.evaluation.comparing import measure_all, scoreboard
-from datamask.evaluation.measures import OBJECTIVES
-from datamask.evaluation.measures.ground import Ground
-from datamask.evaluation.pool import Pool
+from datamask.evaluation.comparing import scoreboard
 from datamask.evaluation.verdicts import optimised_by
 from datamask.runs.store import Run
 from datamask.runs.stored_measures import stored_board
@@ -54,21 +50,6 @@ def write_board(
         work.poll,
         enough=lambda board: not board["left"],
     )
-
-
-def objective_values(run: Run, corpus: Corpus, cache_dir: Path) -> dict[str, float]:
-    """The exact raw value of the run's selection on every objective, without ends of scales, which take long to find.
-
-    Raises:
-        RunStateError: the run is not done, or of other rows.
-    """
-    rows = selected_rows(run, corpus)
-    ground = Ground(Pool(corpus, torch.device("cpu"), Path(cache_dir)), resampling=False)
-    ground.calibrating = False
-    measured = {
-        measure.name: measure.readings["run"].value for measure in measure_all(ground, {"run": rows}, OBJECTIVES)
-    }
-    return {name: value for name, value in measured.items() if value is not None}
 
 
 def selected_rows(run: Run, corpus: Corpus) -> np.ndarray:
