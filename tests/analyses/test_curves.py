@@ -12,10 +12,8 @@ from datamask.analyses.curves import chart, phases, tables
 from datamask.analyses.curves import vitals as signs
 from datamask.analyses.curves.tables import BATCH, CURVE, END, MASKS, RULE, SUBSET, TURN
 from datamask.config import CorpusConfig, RunConfig, SelectionConfig
-from datamask.runs.execute import execute
 from datamask.runs.store import RunStore
-from datamask.work.context import Work
-from tests.making.runs import write_shard
+from tests.making.runs import execute_run, write_shard
 
 NAN = np.nan
 ANCHORS = {
@@ -182,9 +180,7 @@ def test_every_record_is_in_exactly_one_phase_of_real_runs(tmp_path):
         {"objective": "pairwise", "estimator": "counterfactual", "n_epochs": 6},
         {"objective": "facility", "estimator": "greedy"},
     ):
-        selection = SelectionConfig.from_options(device="cpu", **options)
-        run = RunStore(tmp_path / "runs").create(RunConfig(config, selection))
-        execute(run, Work(threads=1))
+        run = execute_run(RunStore(tmp_path / "runs"), config, **options)
         metrics = run.metrics()
         stretches = phases.phases(metrics)
         covered = list(itertools.chain(*(range(phase.first, phase.last + 1) for phase in stretches)))

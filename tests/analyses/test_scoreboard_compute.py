@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 
 from datamask.analyses.scoreboard.compute import agreement, boards
-from datamask.config import CorpusConfig, RunConfig, SelectionConfig
+from datamask.config import CorpusConfig
 from datamask.corpus import open_corpus
 from datamask.errors import OptionError, RunStateError, Stopped
 from datamask.evaluation import score_selection
 from datamask.runs import stored_measures
-from datamask.runs.execute import execute
 from datamask.runs.store import RunStore
 from datamask.work.context import Work
 from tests.commands import TINY
+from tests.making.runs import execute_run
 
 
 @pytest.fixture(scope="module")
@@ -27,10 +27,7 @@ def made(tmp_path_factory):
     store = RunStore(tmp_path_factory.mktemp("runs"))
     corpus = CorpusConfig((TINY,))
     for options in ({"lamb": 0.2}, {"lamb": 0.8}, {"estimator": "random", "select_ratio": 0.1}):
-        selection = SelectionConfig.from_options(
-            **{"objective": "pairwise", "estimator": "relaxed", "select_ratio": 0.2, **options}
-        )
-        execute(store.create(RunConfig(corpus, selection)), Work(threads=1))
+        execute_run(store, corpus, **{"objective": "pairwise", "estimator": "relaxed", "select_ratio": 0.2, **options})
     runs = sorted(store.list(), key=lambda run: (-run.config.selection.select_ratio, run.config.selection.lamb))
     return store, runs, open_corpus(corpus)
 
@@ -103,12 +100,7 @@ def test_what_means_nothing_is_refused_and_stopping_leaves_nothing(made, tmp_pat
         agreement.write_agreement(runs[2], corpus, store.cache_dir, Work.of(lambda: True))
     assert stored_measures.stored_agreement(runs[2], corpus.fingerprint, store.cache_dir).find() is None
     (tmp_path / "pin.txt").write_text(str(corpus.ids[0]))
-    pinned = RunStore(tmp_path).create(
-        RunConfig(
-            runs[0].config.corpus,
-            SelectionConfig.from_options(objective="pairwise", estimator="relaxed", pin=str(tmp_path / "pin.txt")),
-        )
-    )
-    execute(pinned, Work(threads=1))
+    options = {"objective": "pairwise", "estimator": "relaxed", "pin": str(tmp_path / "pin.txt")}
+    pinned = execute_run(RunStore(tmp_path), runs[0].config.corpus, **options)
     with pytest.raises(OptionError, match="agreement"):
         agreement.write_agreement(pinned, corpus, store.cache_dir)

@@ -11,25 +11,22 @@ import pyarrow.parquet as pq
 import pytest
 
 from datamask import memo
-from datamask.config import CorpusConfig, RunConfig, SelectionConfig
+from datamask.config import CorpusConfig, RunConfig
 from datamask.dashboard.runs import provenance
 from datamask.pages.export.join_code import join_code
 from datamask.repeat_counts import Amount
 from datamask.runs import exports
-from datamask.runs.execute import execute
 from datamask.runs.export_table import EXPORTS, Download, Export
 from datamask.runs.store import Run
 from datamask.work.worker import worker
+from tests.making.runs import execute_run
 from tests.pages.reading import captions, downloads
 
 
 @pytest.fixture
 def run(opened, store):
     """A run that really learned, in a second."""
-    options = {"objective": "pairwise", "n_epochs": 3, "select_ratio": 0.25, "device": "cpu"}
-    run = store.create(RunConfig(opened.config, SelectionConfig.from_options(**options), "to take home"))
-    execute(run)
-    return run
+    return execute_run(store, opened.config, "to take home", objective="pairwise", n_epochs=3, select_ratio=0.25)
 
 
 def content(run, key, **wanted):
@@ -103,18 +100,14 @@ def test_repeats_are_of_as_many_samples_as_one_asks_for(page, opened, store, run
     table = pyarrow.csv.read_csv(io.BytesIO(content(run, "weights_csv", amount=asked)))
     assert sum(table["repeat"].to_pylist()) == 150 and sum(table["weight"].to_pylist()) == pytest.approx(60)
     assert table.num_rows == run.status().to_dict()["summary"]["weights"]["samples"]
-    greedy = {"objective": "pairwise", "estimator": "greedy", "select_ratio": 0.25, "device": "cpu"}
-    picked = store.create(RunConfig(opened.config, SelectionConfig.from_options(**greedy), "picked"))
-    execute(picked)
+    picked = execute_run(store, opened.config, objective="pairwise", estimator="greedy", select_ratio=0.25)
     app = page("pages/export.py", corpus=opened.key, run=picked.id)
     assert any("greedy has no repeat weights" in c.value for c in (*app.caption, *app.markdown))
     assert len(downloads(app)) == 5
 
 
 def test_a_run_without_a_rule_says_so_in_the_place_of_a_button(page, opened, store):
-    options = {"objective": "facility", "estimator": "top-quality", "select_ratio": 0.25, "device": "cpu"}
-    facility = store.create(RunConfig(opened.config, SelectionConfig.from_options(**options)))
-    execute(facility)
+    facility = execute_run(store, opened.config, objective="facility", estimator="top-quality", select_ratio=0.25)
     app = page("pages/export.py", corpus=opened.key, run=facility.id)
     assert any("each row depends on others" in caption.value for caption in app.caption)
     keys = {button.key for button in app.get("download_button")}
@@ -265,7 +258,5 @@ def test_ids_that_were_made_are_joined_by_no_column(opened, store, tmp_path):
     table = pq.read_table(opened.config.inputs[0])
     pq.write_table(table.drop_columns(["chunk_id"]), tmp_path / "without.parquet")
     config = CorpusConfig((str(tmp_path / "without.parquet"),))
-    selection = SelectionConfig.from_options(objective="pairwise", estimator="random", device="cpu")
-    run = store.create(RunConfig(config, selection))
-    execute(run)
+    run = execute_run(store, config, objective="pairwise", estimator="random")
     assert provenance.has_made_ids(run)

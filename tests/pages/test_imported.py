@@ -9,8 +9,8 @@ import pytest
 
 from datamask import catalogue
 from datamask.config import RunConfig, SelectionConfig
-from datamask.runs.execute import execute
 from datamask.runs.imports import import_ids
+from tests.making.runs import execute_run
 from tests.pages.reading import compared_runs, runs_table
 
 
@@ -41,20 +41,8 @@ def test_its_settings_leave_the_forms_estimator_alone(page, opened, imported):
 
 
 def test_it_compares_with_a_selected_run(page, opened, store, imported):
-    other = store.create(
-        RunConfig(
-            opened.config,
-            SelectionConfig.from_options(
-                objective="pairwise",
-                lamb=0.25,
-                select_ratio=imported.config.selection.select_ratio,
-                device="cpu",
-                estimator="greedy",
-            ),
-            "greedy",
-        )
-    )
-    execute(other)
+    options = {"objective": "pairwise", "lamb": 0.25, "select_ratio": imported.config.selection.select_ratio}
+    other = execute_run(store, opened.config, "greedy", estimator="greedy", **options)
     app = page("pages/compare.py", corpus=opened.key, run=other.id)
     table = compared_runs(app)
     assert table[""].tolist() == ["A · theirs", "B · greedy"]

@@ -46,28 +46,14 @@ def opened_cache(opened):
     return RunStore(os.environ["DATAMASK_RUNS_DIR"]).cache_dir
 
 
-def masks(parcel) -> list[np.ndarray]:
-    """The masks of the drawn samples at each point, unpacked; those of the baselines lie behind."""
-    width = -(-parcel["marks"] // 8)
-    rows = parcel["bits"].reshape(-1, width)[: len(parcel["points"])]
-    return [np.unpackbits(row, count=parcel["marks"]).astype(bool) for row in rows]
-
-
 def of_rows(parcel, places_rows) -> list[np.ndarray]:
-    """The masks by row, as the map's ground says which sample is which."""
+    """The masks at each point by row, as the map's ground says which sample is which; those of baselines lie behind."""
     found = []
-    for mask in masks(parcel):
-        by_row = np.zeros(len(mask), bool)
-        by_row[places_rows] = mask
+    for bits in parcel["bits"].reshape(-1, -(-parcel["marks"] // 8))[: len(parcel["points"])]:
+        by_row = np.zeros(parcel["marks"], bool)
+        by_row[places_rows] = np.unpackbits(bits, count=parcel["marks"])
         found.append(by_row)
     return found
-
-
-def drawn(sent) -> np.ndarray:
-    """The rows that the first panel shows as selected."""
-    by_row = np.zeros(len(sent["ground"]["rows"]), bool)
-    by_row[sent["ground"]["rows"]] = sent["0"]["codes"] == 1
-    return by_row
 
 
 def problem_of(opened, run=None) -> str:

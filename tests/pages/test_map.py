@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from datamask import memo
-from datamask.config import CorpusConfig, RunConfig, SelectionConfig
+from datamask.config import CorpusConfig
 from datamask.corpus.projections import PROJECTIONS
 from datamask.corpus.projections.layouts import Layout, stored_layout
 from datamask.dashboard.data.openings import openings
@@ -38,12 +38,11 @@ from datamask.dashboard.map.regions import Region
 from datamask.dashboard.shell import view as views
 from datamask.dashboard.tradeoff import kept_points, lambda_points, live
 from datamask.dashboard.workspace import current as currently
-from datamask.runs.execute import execute
 from datamask.runs.stored_measures import stored_agreement
 from datamask.work import result_file
 from datamask.work.lanes import Priority
 from datamask.work.worker import worker
-from tests.making.runs import finish_run, write_shard
+from tests.making.runs import execute_run, finish_run, write_shard
 from tests.pages.conftest import REGIONS
 from tests.pages.reading import brush, captions, map_data, mixture, parcels, titles, view
 
@@ -152,9 +151,8 @@ def test_a_drawing_finds_each_thing_once_and_sends_no_script(page, opened, store
 
 
 def test_the_map_is_coloured_by_what_the_proof_settles(page, opened, store, mapped):
-    settings = SelectionConfig.from_options(objective="pairwise", estimator="relaxed", select_ratio=0.25, device="cpu")
-    run = store.create(RunConfig(opened.config, settings, "proved"))
-    execute(run)
+    options = {"objective": "pairwise", "estimator": "relaxed", "select_ratio": 0.25}
+    run = execute_run(store, opened.config, "proved", **options)
     counts = run.status().to_dict()["summary"]["settled"]
     assert counts["inside"] and counts["outside"], "a corpus of which nothing is settled shows nothing"
     app = page(corpus=opened.key, run=run.id, colour="rows by proof")

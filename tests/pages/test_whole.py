@@ -6,12 +6,12 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from datamask.config import CorpusConfig, RunConfig, SelectionConfig
+from datamask.config import CorpusConfig
 from datamask.dashboard.data.openings import openings
 from datamask.dashboard.drawing import words
 from datamask.dashboard.runs import outcome
-from datamask.runs.execute import execute
 from tests.making.derivable_runs import shard
+from tests.making.runs import execute_run
 from tests.pages.reading import answer
 
 N, SAMPLE = 3000, 400
@@ -24,11 +24,8 @@ def whole(runs_dir, store, tmp_path):
     folder.mkdir()
     for number in range(3):
         pq.write_table(shard(N // 3, seed=number, d=8), folder / f"{number}.parquet")
-    selection = SelectionConfig.from_options(
-        objective="pairwise", select_ratio=0.25, device="cpu", scratch_dir=str(tmp_path / "scratch")
-    )
-    run = store.create(RunConfig(CorpusConfig((str(folder),), rows=SAMPLE), selection))
-    execute(run)
+    options = {"objective": "pairwise", "select_ratio": 0.25, "scratch_dir": str(tmp_path / "scratch")}
+    run = execute_run(store, CorpusConfig((str(folder),), rows=SAMPLE), **options)
     opening = openings(runs_dir).start(run.config.corpus, "shards")
     opening.wait(240)
     assert opening.ready, opening.job.error

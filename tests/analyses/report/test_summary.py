@@ -10,12 +10,10 @@ import pytest
 from datamask.ablation.offer import offer
 from datamask.analyses.report import report
 from datamask.analyses.report.summary import NOT_MEASURED, Kept, kept_by, summary
-from datamask.config import RunConfig, SelectionConfig
+from datamask.config import SelectionConfig
 from datamask.runs.ablation_results import save
-from datamask.runs.execute import execute
-from datamask.work.context import Work
 from tests.making.ablations import ROBUST, made_result
-from tests.making.runs import finish_run
+from tests.making.runs import execute_run, finish_run
 
 
 def ran(world, **settings):
@@ -93,9 +91,8 @@ def test_a_circular_target_says_nothing_of_a_run(world):
 
 def test_removed_duplicates_are_counted(world, tmp_path):
     store, corpus, config = world
-    settings = SelectionConfig.from_options(objective="pairwise", estimator="relaxed", collapse="0.9", select_ratio=0.1)
-    run = store.create(RunConfig(config, settings))
-    execute(run, Work(threads=1))
+    options = {"objective": "pairwise", "estimator": "relaxed", "collapse": "0.9", "select_ratio": 0.1}
+    run = execute_run(store, config, **options)
     x = corpus.features.astype(np.float64)
     x /= np.linalg.norm(x, axis=1, keepdims=True)
     # families of rows linked by a cosine of at least 0.9, of which one row each could be selected
