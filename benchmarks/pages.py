@@ -61,6 +61,9 @@ EXPLORED_AT, EXPLORED = "1000000x128", {"pairwise": 0.3, "facility": 0.1}
 
 STORED_AT, STORED = "20000x128", (2, 200)
 PATIENCE = 120_000
+LOOK = 10
+"""Milliseconds from one look at what is waited for to the next."""
+
 DRAWN = ".map:not([data-drawn='0'])[data-drawn]"
 """How many maps a page draws is its own affair; one must be there."""
 
@@ -200,10 +203,20 @@ def still(pid: int, limit: float = 900.0) -> None:
             return
 
 
+def seen(locator: Locator) -> None:
+    """Wait until something is visible. Playwright's own waits look at it after 0.02, 0.07, 0.17, 0.27 s, and then every
+    half of a second: what they measure is one of these numbers."""
+    end = time.monotonic() + PATIENCE / 1000
+    while not locator.is_visible():
+        if time.monotonic() > end:
+            raise TimeoutError(f"not visible after {PATIENCE / 1000:.0f} s: {locator}")
+        locator.page.wait_for_timeout(LOOK)
+
+
 def answered(page: Page, name: str) -> None:
     """Wait until a page has drawn its answer."""
-    page.get_by_role("heading", name=name, exact=True).first.wait_for()
-    page.locator(ANSWERS[name][1]).first.wait_for()
+    seen(page.get_by_role("heading", name=name, exact=True).first)
+    seen(page.locator(ANSWERS[name][1]).first)
 
 
 def clicked(page: Page, name: str) -> float:
@@ -323,9 +336,7 @@ def other_colours(page: Page, name: str) -> Took:
     option = page.get_by_role("option", name=name, exact=True)
     option.wait_for()
     title = page.locator(".map .title").first
-    return until_still(
-        page, option.click, lambda: title.filter(has_text=re.compile(f"^{name}$", re.IGNORECASE)).wait_for()
-    )
+    return until_still(page, option.click, lambda: seen(title.filter(has_text=re.compile(f"^{name}$", re.IGNORECASE))))
 
 
 def why(page: Page, step: int) -> Took:
@@ -341,8 +352,8 @@ def why(page: Page, step: int) -> Took:
     question = page.get_by_text(re.compile("^Why is it (selected|not selected)"))
 
     def answers() -> None:
-        question.wait_for()
-        page.locator(PARTS).wait_for()
+        seen(question)
+        seen(page.locator(PARTS))
 
     took = until_still(page, lambda: page.keyboard.press("m"), answers)
     page.get_by_role("button", name="Close", exact=True).click()
@@ -362,7 +373,7 @@ def read_row(page: Page, row: int) -> Took:
     close = page.get_by_role("button", name="Close", exact=True)
     # the box of the row, below the header
     below = ROW_PIXELS * (row + 1.5)
-    took = until_still(page, lambda: rows.click(position={"x": ROW_BOX, "y": below}), close.wait_for)
+    took = until_still(page, lambda: rows.click(position={"x": ROW_BOX, "y": below}), lambda: seen(close))
     close.click()
     close.wait_for(state="hidden")
     page.wait_for_function(STILL)
@@ -478,6 +489,15 @@ RELEASED = """slider => {
 }"""
 
 
+FOLLOWED = """bar => {
+    window.addEventListener('pointerup', () => { window.released = performance.now(); window.followed = null; }, true);
+    new MutationObserver(() => {
+        if (window.followed === null && !bar.matches('.moved'))
+            window.followed = {words: bar.textContent, at: performance.now()};
+    }).observe(bar, {attributes: true, childList: true, subtree: true});
+}"""
+"""Notes when the answer bar says what is solved, for the first time since the pointer let go."""
+
 KEEP = "Keep, in percent of all"
 """The name of the slider of the amount."""
 
@@ -582,16 +602,18 @@ def measure_amounts(browser: Browser, work: Path) -> dict:
         page.goto(address)
         answered(page, "Map")
         page.evaluate(PAINTED)
-        keep, bar = page.get_by_role("slider", name=KEEP), page.locator(".answer:not(.moved)")
+        page.locator(".answer").evaluate(FOLLOWED)
+        keep = page.get_by_role("slider", name=KEEP)
         for percent in AMOUNTS:
             still(server.pid)
             page.wait_for_function(STILL)
             shares = (int(keep.input_value()) - 1) / 98, (percent - 1) / 98
             frames, _ = dragged(page, keep, shares, sent)
-            start = time.perf_counter()
             page.mouse.up()
-            bar.filter(has_text=re.compile(rf"keep {percent}\s%")).wait_for()
-            seconds = round(time.perf_counter() - start, 2)
+            page.wait_for_function("() => window.followed")
+            words, seconds = page.evaluate("[window.followed.words, (window.followed.at - window.released) / 1000]")
+            assert re.search(rf"keep {percent}\s%", words, re.IGNORECASE), words
+            seconds = round(seconds, 2)
             moves.append({"percent": percent, "seconds": seconds, "frames": frames})
             print(f"keep {percent} %: {seconds:.2f} s, {frames:.0f} frames a second", flush=True)
         page.close()
@@ -612,8 +634,8 @@ def measure_starts(browser: Browser, work: Path, starts: int) -> dict:
             page.set_default_timeout(PATIENCE)
             start = time.perf_counter()
             page.goto(address, wait_until="commit")
-            page.locator(".map[data-drawn='1']").wait_for()
-            page.locator(".answer .size").first.wait_for()
+            seen(page.locator(".map[data-drawn='1']"))
+            seen(page.locator(".answer .size").first)
             page.wait_for_function(STILL)
             seconds.append(time.perf_counter() - start)
             print(f"first map: {seconds[-1]:.2f} s, load {os.getloadavg()[0]:.1f}", flush=True)
