@@ -7,13 +7,16 @@ are worth least are freed and spent anew, as long as that helps.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from datamask.errors import Stopped
 from datamask.learning.batch_swaps import LEAST_GAIN, ROUNDS
 from datamask.learning.cost_benefit import Shares, cost_benefit_greedy
 from datamask.learning.eager_swaps import EagerSwaps, SwapLimits
@@ -295,16 +298,31 @@ def _swapped(
 
 def _annealed(problem: Problem, known: _Known, mask: Tensor, poll: Poll, trace: Trace) -> Tensor:
     """The best of a selection and of what rounds of annealing with swaps make of it, bool ``(n,)``."""
-    value, since = problem.joint.evaluate(mask, poll).joint, 0
-    for turn in range(min(MOST_ROUNDS, max(1, ROUND_ROWS // len(problem.eligible)))):
-        trial = _swapped(problem, known, mask.cpu().numpy().copy(), poll, temperatures=TEMPERATURES, seed=turn)
-        values = problem.joint.evaluate(trial, poll)
-        since += 1
-        if values.joint > value:
-            mask, value, since = trial, values.joint, 0
-            trace(TracePoint({"anneals": turn + 1}, values=values))
-        if since == PATIENCE:
-            break
+    value, since, turn = problem.joint.evaluate(mask, poll).joint, 0, 0
+    rounds, threads = min(MOST_ROUNDS, max(1, ROUND_ROWS // len(problem.eligible))), torch.get_num_threads()
+
+    def tried(start: Tensor, seed: int, poll: Poll) -> Tensor:
+        return _swapped(problem, known, start.cpu().numpy().copy(), poll, temperatures=TEMPERATURES, seed=seed)
+
+    def ahead(start: Tensor, seed: int) -> Tensor:
+        def needed() -> None:
+            if mask is not start:
+                raise Stopped("a round before it found a better selection")
+
+        return tried(start, seed, needed)
+
+    # a round that finds nothing leaves the next one its start: as many as there are threads begin together
+    with ThreadPoolExecutor(threads) as pool:
+        while turn < rounds and since < PATIENCE:
+            last = min(turn + threads, rounds, turn + PATIENCE - since)
+            later = [pool.submit(ahead, mask, seed) for seed in range(turn + 1, last)]
+            for trial in itertools.chain((tried(mask, turn, poll),), (each.result() for each in later)):
+                turn, since = turn + 1, since + 1
+                values = problem.joint.evaluate(trial, poll)
+                if values.joint > value:
+                    mask, value, since = trial, values.joint, 0
+                    trace(TracePoint({"anneals": turn}, values=values))
+                    break
     return mask
 
 

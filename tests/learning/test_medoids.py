@@ -10,6 +10,7 @@ from datamask.errors import Stopped
 from datamask.learning import eager_swaps, medoids
 from datamask.learning.eager_swaps import EagerSwaps, SwapLimits
 from datamask.learning.facility_solver import TEMPERATURES, _bonus
+from datamask.learning.facility_solver import medoids as direct
 from datamask.learning.lists import Lists, bits_for
 from datamask.learning.medoids import greedy, pick_gains, reverse_lists
 from datamask.learning.problem import Problem
@@ -167,6 +168,25 @@ def test_annealing_does_not_depend_on_how_often_it_polls(rng, monkeypatch):
     often, more = annealed(lists, bonus, begun.copy(), visit, unlimited(300))
     assert len(more) > 3 * len(calls)
     np.testing.assert_array_equal(once, often)
+
+
+def test_rounds_of_annealing_that_begin_together_end_as_one_after_another(rng):
+    features = torch.from_numpy(truth.unit_rows(rng, 1_500, 8)).float()
+    term = Term("facility", 1.0, Facility(features, *exact_lists(features, 40)))
+    joint = Joint(Quality(torch.from_numpy(rng.normal(size=1_500))), (term,), 0.01)
+    problem = Problem(joint, 300, torch.arange(1_500), torch.arange(1_500))
+    before, masks, found = torch.get_num_threads(), [], []
+    try:
+        for threads in (1, 2, 5):
+            torch.set_num_threads(threads)
+            trace = []
+            masks.append(direct(problem, trace=trace.append))
+            found.append([point.metrics["anneals"] for point in trace if "anneals" in point.metrics])
+    finally:
+        torch.set_num_threads(before)
+    assert len(found[0]) > 1, "no round found a better selection: nothing was to be begun anew"
+    assert found[1] == found[2] == found[0]
+    assert (masks[1] == masks[0]).all() and (masks[2] == masks[0]).all()
 
 
 def test_lists_in_another_order_are_the_same_lists(rng):
