@@ -38,7 +38,7 @@ from datamask.dashboard.tradeoff import amounts, lambda_points, live
 from datamask.dashboard.tradeoff.lambda_point import key_of_rows
 from datamask.dashboard.tradeoff.lambda_points import Mark
 from datamask.dashboard.workspace import current as currently
-from datamask.dashboard.workspace.current import Current
+from datamask.dashboard.workspace.current import HEARD, Current
 from datamask.dashboard.workspace.selection import Selection
 from datamask.dashboard.workspace.workspace import MIDDLE, Workspace, pose
 from datamask.errors import OptionError
@@ -57,9 +57,6 @@ PREPARE = "prepare"
 
 BEGUN_BY_MOVING = 100_000
 """Up to this many rows letting go of the slider begins what solves for it; above it takes minutes, and a press."""
-
-HEARD = "explore_lambda_heard"
-"""Of the session: the browser's time of the last move of the slider that was taken note of."""
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import itertools
+import os
 import threading
 import time
 import types
@@ -54,6 +55,12 @@ REMEMBERED = 16
 FIRST = (0.0, 0.5, 1.0)
 """The lambdas that are solved first: the ends, and where the slider stands."""
 
+MOMENTS = 20_000
+"""Rows up to which a page waits for what is posed and answered, for moments: these take the server's core, too."""
+
+DRAWN_SECONDS = 0.5
+"""After an answer, in which its page is drawn: what is solved ahead would take the processor from it."""
+
 ASKED_SECONDS = 0.2
 """Between two looks at whether a request is being worked on."""
 
@@ -87,6 +94,7 @@ class Session:
         self._wanted: OrderedDict[object, Callable[[Live, Callable[[], None]], Any]] = OrderedDict()
         self._results: OrderedDict[object, tuple[int, Any]] = OrderedDict()
         self._worked_on: object = None
+        self._drawn_at = 0.0
         self._learned = 0
         """How many lambdas were solved or proved so far."""
         self._solved: tuple[int, tuple[SolvedLambda, ...]] = (0, ())
@@ -213,7 +221,7 @@ class Session:
 
         live = self._live
         while live is not None and self._wanted and not self._closed.is_set():
-            with lanes.locked(self._solver, job.poll), threads(_cores()):
+            with lanes.locked(self._solver, job.poll), threads(self._cores):
                 with self._changed:
                     key, work = self._wanted.popitem(last=True)
                     self._worked_on = key
@@ -224,6 +232,7 @@ class Session:
                     self._remember(live)
             with self._changed:
                 self._results[key], self._worked_on = (self._learned, answer), None
+                self._drawn_at = time.monotonic() + DRAWN_SECONDS
                 while len(self._results) > REMEMBERED:
                     self._results.popitem(last=False)
                 self._changed.notify_all()
@@ -235,7 +244,7 @@ class Session:
             job.report(_POSED * share, what)
 
         report(0.0, "preparing neighbors and scales")
-        with self._turn(job, Priority.PAGE):
+        with self._turn(job, Priority.PAGE, self._cores):
             live = self._live = open_live(self.corpus, self.config, self._cache_dir, job.poll, report)
         # the ends and the middle first, then the rest; a request goes before
         ordered = sorted(live.grid, key=lambda lamb: (lamb not in FIRST, -lamb if lamb == 1.0 else lamb))
@@ -264,8 +273,8 @@ class Session:
             job.poll()
             self._serve()
             with self._changed:
-                self._changed.wait_for(lambda: not self._wanted or self._closed.is_set(), ASKED_SECONDS)
-            if self._wanted:
+                free = self._changed.wait_for(lambda: not self._asked_for or self._closed.is_set(), ASKED_SECONDS)
+            if not free or self._closed.wait(max(0.0, self._drawn_at - time.monotonic())):
                 continue
             said = what if what == COMPARING else f"{what} λ {waiting[0]:g}"
             job.report(low + (high - low) * (1 - len(waiting) / total), said)
@@ -277,6 +286,18 @@ class Session:
                 self._learned += 1
                 self._remember(live)
 
+    @property
+    def _asked_for(self) -> bool:
+        """Whether a request waits or is worked on."""
+        return bool(self._wanted) or self._worked_on is not None
+
+    @property
+    def _cores(self) -> int:
+        """CPU threads for what a page waits for."""
+        from datamask.runs.run_queue import beside_the_server
+
+        return (os.cpu_count() or 1) if len(self.corpus) <= MOMENTS else beside_the_server()
+
     def _remember(self, live: Live) -> None:
         """Keep what is solved by now for whoever asks; only while the solver is locked.
 
@@ -287,13 +308,14 @@ class Session:
         self._solved = changes + ([*map(_shown, solved)] != [*map(_shown, before)]), solved
 
     @contextlib.contextmanager
-    def _turn(self, job: Job, priority: Priority) -> Iterator[None]:
+    def _turn(self, job: Job, priority: Priority, cores: int | None = None) -> Iterator[None]:
         """For a part of the preparation: other pages' work has its turn in between."""
         from datamask.evaluation.threads import threads
+        from datamask.runs.run_queue import beside_the_server
 
         ticket = self._ticket = lanes.lane("cpu").ticket(priority, job.poll)
         ticket.hasten(self._priority)  # it may have become more urgent before the ticket was there to hasten
-        with ticket, threads(_cores()):
+        with ticket, threads(cores or beside_the_server()):
             job.poll()
             yield
 
@@ -307,13 +329,6 @@ def _keep_baselines(kept: Kept[Baselines], live: Live, _: float, poll: Callable[
 def quick(config: SelectionConfig) -> bool:
     """Whether a problem is prepared in moments and selected anew at any lambda; others answer with what was solved."""
     return catalogue.objective(config.objective).live == "quick"
-
-
-def _cores() -> int:
-    """CPU threads for the longer work."""
-    from datamask.runs.run_queue import beside_the_server
-
-    return beside_the_server()
 
 
 def _shown(solved: SolvedLambda) -> tuple[float, float, float | None, float | None]:

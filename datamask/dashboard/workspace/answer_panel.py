@@ -79,6 +79,7 @@ def _numbers(current: Current, selection: Selection | None, welcome: str) -> Non
         data={
             # without one the bar goes on with what was last under the hand
             "answer": answer,
+            "heard": st.session_state.get(currently.HEARD),
             "welcome": welcome,
             "ticks": answers.ticks(current.units),
             "problem": wording.problem(workspace.settings if selection is None else selection.settings),

@@ -25,6 +25,9 @@ from datamask.runs.store import Run
 ANSWER, BEGUN = "explore_lambda_answer", "explore_lambda_begun"
 """Of the session: the last selection that was made for a chosen lambda; the problems that were prepared unasked."""
 
+HEARD = "explore_lambda_heard"
+"""Of the session: the browser's time of the last move of the map's sliders that was taken note of."""
+
 SAME = 1e-9
 """Lambdas are given in hundredths."""
 

@@ -166,7 +166,7 @@ class Visitor(RuleBasedStateMachine):
         """Alone, or after λ on a server that has not heard of that yet."""
         rows = round(ratio * len(tab.opened.corpus))
         keep = {"amount": f"{rows}", "unit": "rows"} if by_rows else {"amount": f"{100 * ratio:g}", "unit": "%"}
-        moved = {"keep": keep, "turn": tab.state.get(lambda_slider.HEARD, 0) + 1}
+        moved = {"keep": keep, "turn": tab.state.get(currently.HEARD, 0) + 1}
         tab.state["map"] = {"moved": moved if lamb is None else {**moved, "lamb": lamb}}
         self._act(tab, lambda now: lambda_slider.take("map", now))
         tab.takes(ratio=ratio, run="", **({} if lamb is None else {"lamb": lamb}))

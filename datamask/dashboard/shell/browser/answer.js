@@ -32,9 +32,11 @@ class AnswerBar {
     this.show(STORE.answer);
   }
 
-  // What is under the hand on the slider; null: the current selection.
-  show(moved) {
-    const { answer, problem, ticks, colors } = this.data, said = moved ?? answer;
+  // What is under the hand on the slider; null: the current selection. An amount that the page has solved is no longer
+  // under a hand, though the map is not drawn with it yet.
+  show(told) {
+    const { answer, heard, problem, ticks, colors } = this.data, moved = answer && heard === told?.turn ? null : told;
+    const said = moved ?? answer;
     this.root.hidden = !said; // while the first selection of a problem is solved
     if (!said) return;
     this.name.textContent = said.name;

@@ -106,7 +106,8 @@ class KeepSlider {
     const [counted, summed] = shown ? [many(shown.rows), shown.tokens] :
       [about(!byTokens) + many(Math.round(rows)), state.tokens && about(byTokens) + short(tokens)];
     const size = `${counted} of ${many(state.rows)} rows${summed ? ` · ${summed} tokens` : ""}`;
-    return { name: this.words, problem: "", note: "preview", size, meters: [], proof: "", gap: "", sentence: "" };
+    return { turn: this.slider.turn, name: this.words, problem: "", note: "preview", size, meters: [], proof: "", gap: "",
+      sentence: "" };
   }
 
   get number() {
