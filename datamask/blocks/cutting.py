@@ -21,7 +21,7 @@ from datamask.corpus.corpus import Corpus
 from datamask.corpus.opening import Shards, look_into, read_corpus
 from datamask.corpus.rounded_rows import rounded
 from datamask.corpus.row_plan import RowPlan
-from datamask.corpus.sampling import default_row_limit, row_hash, uniform_rows
+from datamask.corpus.sampling import default_row_limit, uniform_rows
 from datamask.errors import OptionError
 from datamask.evaluation.anchors import diversity_anchor, quality_anchor
 from datamask.evaluation.pool import Pool
@@ -72,7 +72,7 @@ def cut_blocks(config: RunConfig, count: int, by: str, folder: Folder, work: Wor
         """The block of each row, int64 ``(n,)``."""
         if cells is not None:
             return cells.blocks_of(corpus, Work(work.poll))
-        return (row_hash(corpus.ids, BLOCKED_BY) % np.uint64(count)).astype(np.int64)
+        return (corpus.hashes(BLOCKED_BY) % np.uint64(count)).astype(np.int64)
 
     shards = look_into(config.corpus, Work(work.poll), beside=selection.beside)
     amounts, rows, tokens = np.zeros((count, len(selection.quotas) + 1)), 0, 0.0
@@ -93,7 +93,7 @@ def cut_blocks(config: RunConfig, count: int, by: str, folder: Folder, work: Wor
     size = selection.size(rows, tokens or None)
     groups, weights = _fair_weights(selection, amounts.sum(axis=0), float(selection.budget or size))
     anchors = _anchors(selection, sample, size / rows, tokens, folder, work.part(0.8, 1.0))
-    drawn = uniform_rows(row_hash(sample.ids, 0), ESTIMATE_ROWS, DRAWN_BY)
+    drawn = uniform_rows(sample.hashes(), ESTIMATE_ROWS, DRAWN_BY)
     features = pa.FixedSizeListArray.from_arrays(pa.array(sample.features[drawn].ravel()), sample.dim)
     folder.write(folder.drawn, pa.table({"features": features}))
     limits = {name: tuple(values.tolist()) for name, values in (("low", groups.low), ("high", groups.high))}
@@ -163,7 +163,7 @@ class _Cells:
     def learn(cls, sample: Corpus, count: int, work: Work) -> _Cells:
         rows = rounded(sample.features)
         cells = min(max(cell_count(len(rows)), CELLS_OF_A_BLOCK * count), len(rows))
-        centres = Centres.learn(rows.__getitem__, row_hash(sample.ids, 0), cells, work)
+        centres = Centres.learn(rows.__getitem__, sample.hashes(), cells, work)
         held = np.bincount(centres.nearest_cells(rows, 1, work)[:, 0], minlength=len(centres))
         return cls(centres, halved(centres.points.astype(np.float64), held.astype(np.float64), count))
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from datamask.corpus.corpus import Corpus
-from datamask.corpus.sampling import row_hash
 from datamask.corpus.threads import one_blas_thread
 from datamask.errors import InputError
 from datamask.places import MEMORY, Place
@@ -44,7 +43,7 @@ class Components:
 
         features, (n, d) = corpus.features, corpus.features.shape
         # rows are added up by their ids, so that components do not depend on the order of the corpus
-        order = np.argsort(row_hash(corpus.ids, 0), kind="stable")
+        order = np.argsort(corpus.hashes(), kind="stable")
         few, size = n < d, min(n, d)
         with one_blas_thread():
             rows = features[order].astype(np.float64) if few else np.empty((0, d))

@@ -22,7 +22,7 @@ from datamask.corpus.corpus import Corpus
 from datamask.corpus.equal_rows import equal_features, exact_families
 from datamask.corpus.neighbors import BUILDING_BYTES, ROUNDED_BYTES, NeighborGraph, build_neighbors, search_for
 from datamask.corpus.rounded_rows import cosine_error, slack
-from datamask.corpus.sampling import DRAWS, row_hash, uniform_rows
+from datamask.corpus.sampling import DRAWS, uniform_rows
 from datamask.errors import OptionError
 from datamask.options.duplicates import GROUPS, column_of
 from datamask.polling import Poll
@@ -106,7 +106,7 @@ def find_duplicates(
     """
     if collapse == "none":
         return Duplicates(np.arange(len(corpus)))
-    hashes = row_hash(corpus.ids, seed)
+    hashes = corpus.hashes(seed)
     if collapse == "exact":
         return Duplicates(_best(exact_families(corpus, work), corpus.quality, hashes))
     if (column := column_of(collapse)) is not None:
@@ -118,7 +118,7 @@ def find_duplicates(
     if graph.exact:
         return Duplicates(winner)
     kept = np.flatnonzero(winner == np.arange(len(winner)))
-    judged = uniform_rows(row_hash(corpus.ids.take(pa.array(kept)), 0), JUDGED_ROWS, JUDGED_BY)
+    judged = uniform_rows(corpus.hashes()[kept], JUDGED_ROWS, JUDGED_BY)
     left = _with_another(corpus.features, kept, judged, cosine, work.poll)
     return Duplicates(winner, graph.recall, len(judged), left)
 

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from datamask.config import CorpusConfig
 from datamask.corpus.column_kinds import Column, metadata_columns
+from datamask.corpus.sampling import hash_under, row_hash
 from datamask.corpus.text_file import bytes_in_memory
 from datamask.places import MEMORY, Place
 
@@ -128,6 +129,14 @@ class Corpus:
         if not name or name not in self.metadata.column_names:
             return None
         return self.metadata[name].cast(pa.string())
+
+    def hashes(self, seed: int = 0) -> np.ndarray:
+        """The hash of every row's id with a seed, uint64 ``(N,)``: the same in whatever order the rows are."""
+        return hash_under(self._hashes, seed)
+
+    @cached_property
+    def _hashes(self) -> np.ndarray:
+        return row_hash(self.ids, 0)
 
     @cached_property
     def metadata_columns(self) -> dict[str, Column]:

@@ -20,7 +20,7 @@ from datamask.corpus.exact_search import all_pairs, cosines_with, falling, neare
 from datamask.corpus.graph_checkpoint import NeighborLists, graph_progress
 from datamask.corpus.partition_search import Cells, cells_of, nearby_pairs
 from datamask.corpus.rounded_rows import cosine_error, highest_product, longest_move, rounded, slack
-from datamask.corpus.sampling import row_hash, uniform_rows
+from datamask.corpus.sampling import uniform_rows
 from datamask.corpus.threads import in_threads
 from datamask.errors import OptionError, Stopped
 from datamask.measured import GraphFacts
@@ -341,7 +341,7 @@ def _neighbors_for(
     progress = graph_progress(corpus.fingerprint, cache_dir)
 
     def build() -> NeighborGraph:
-        ties = row_hash(corpus.ids, 0)
+        ties = corpus.hashes()
         return build_neighbors(
             corpus.features,
             k,

@@ -13,7 +13,6 @@ import numpy as np
 
 from datamask.corpus.beginnings import beginnings
 from datamask.corpus.corpus import Corpus
-from datamask.corpus.sampling import row_hash
 from datamask.corpus.text_features import FIT_LIMIT, TextFeatures
 from datamask.errors import InputError
 from datamask.work.context import UNWATCHED, Work
@@ -46,7 +45,7 @@ def features_of_texts(corpus: Corpus, texts: Sequence[str], work: Work = UNWATCH
     def texts_of(rows: np.ndarray) -> list[str]:
         return [text or "" for text in beginnings(corpus.metadata[column], rows).to_pylist()]
 
-    order = np.argsort(row_hash(corpus.ids, 0), kind="stable")
+    order = np.argsort(corpus.hashes(), kind="stable")
     learned = TextFeatures(corpus.dim).fit(texts_of(np.sort(order[:FIT_LIMIT])), work=work)
     compared = order[:COMPARED]
     remade = learned.transform(texts_of(compared))

@@ -15,7 +15,6 @@ from torch import Tensor
 
 from datamask import catalogue, objectives
 from datamask.config import SelectionConfig
-from datamask.corpus import row_hash
 from datamask.corpus.centered import centered
 from datamask.corpus.components import Components
 from datamask.corpus.copies import NEIGHBORS, Duplicates, find_duplicates
@@ -302,7 +301,7 @@ class Pool:
 
     def ties(self, seed: int) -> Tensor:
         """int64 ``(n,)``: cuts equal scores by a hash of (seed, id), whatever the order of the rows."""
-        return tie_order(row_hash(self.corpus.ids, seed), self.device)
+        return tie_order(self.corpus.hashes(seed), self.device)
 
 
 def tensor(array: np.ndarray) -> Tensor:

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from datamask.corpus import row_hash
 from datamask.corpus.corpus import Corpus
 from datamask.errors import InputError
 from datamask.evaluation.token_lengths import token_lengths
@@ -22,10 +21,10 @@ RANDOM_SEED, CUT_SEED, TIES_SEED = 1_000, 1_001, 0
 
 def reference_rows(corpus: Corpus, size: int, tokens: float | None = None) -> dict[str, np.ndarray]:
     """Rows of a random and of the top-quality selection of `size` rows, or of at most `tokens` tokens where given."""
-    hashes = row_hash(corpus.ids, RANDOM_SEED)
+    hashes = corpus.hashes(RANDOM_SEED)
     orders = {
         RANDOM: np.argsort(hashes, kind="stable"),
-        TOP_QUALITY: np.lexsort((row_hash(corpus.ids, TIES_SEED), -corpus.quality)),
+        TOP_QUALITY: np.lexsort((corpus.hashes(TIES_SEED), -corpus.quality)),
     }
     return {
         name: np.sort(order[:size] if tokens is None else _up_to(order, token_lengths(corpus), tokens))
@@ -58,7 +57,7 @@ def comparable(
         tokens = {name: float(corpus.lengths[rows].sum()) for name, rows in selections.items()}
         fewest = min(tokens.values())
         if fewest > 0 and (cut or max(tokens.values()) <= ALIKE * fewest):
-            order = row_hash(corpus.ids, CUT_SEED)
+            order = corpus.hashes(CUT_SEED)
             cut_rows = {
                 name: rows
                 if tokens[name] == fewest
@@ -72,7 +71,7 @@ def comparable(
             f"selections are compared at the same ratio, but their sizes differ ({listed}); select again "
             "at one ratio, or let the larger ones be cut at random"
         )
-    order = row_hash(corpus.ids, CUT_SEED)
+    order = corpus.hashes(CUT_SEED)
     cut_rows = {
         name: np.sort(rows[np.argsort(order[rows], kind="stable")[:least]]) for name, rows in selections.items()
     }

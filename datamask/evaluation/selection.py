@@ -14,7 +14,6 @@ from torch import Tensor
 
 from datamask import server_note
 from datamask.config import SelectionConfig
-from datamask.corpus import row_hash
 from datamask.corpus.corpus import Corpus
 from datamask.errors import OptionError, RunStateError
 from datamask.evaluation.problems import PosedProblem
@@ -265,7 +264,7 @@ class Selection:
         """
         if self.weights is None:
             raise OptionError(weightless(str(self.result.estimator)))
-        order = row_hash(self.corpus.ids, seed)
+        order = self.corpus.hashes(seed)
         return repeats(self.weights, order, seed, samples=samples, tokens=tokens, lengths=self.corpus.lengths)
 
     def _settled_column(self, at: slice | np.ndarray) -> pa.Array:

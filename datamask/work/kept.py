@@ -166,7 +166,7 @@ class Kept(Generic[T]):
         return f"-{safe(self.entry.key)}" if self.entry.key else ""
 
     def _found(self, enough: Callable[[T], bool]) -> T | None:
-        found = self.find()
+        found = self.find_again() if self.mapped else self.find()
         return found if found is not None and enough(found) else None
 
     def _computed(self, compute: Callable[[], T]) -> T:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from datamask.corpus import Corpus, row_hash
+from datamask.corpus import Corpus
 from datamask.corpus.beginnings import beginnings
 from datamask.runs.store import Run
 
@@ -50,7 +50,7 @@ def at_random(selected: np.ndarray, corpus: Corpus) -> dict[str, list[Sample]]:
         selected: bool ``(N,)``.
     """
     members = np.flatnonzero(selected)
-    drawn = members[np.argsort(row_hash(corpus.ids, 0)[members], kind="stable")][:EACH]
+    drawn = members[np.argsort(corpus.hashes()[members], kind="stable")][:EACH]
     return {"Selected, at random": _read(corpus, drawn)}
 
 

@@ -17,7 +17,6 @@ from datamask.corpus.exact_search import nearest
 from datamask.corpus.neighbors import NeighborGraph
 from datamask.corpus.principal import principal_axes, project
 from datamask.corpus.rounded_rows import rounded
-from datamask.corpus.sampling import row_hash
 from datamask.polling import Poll, no_poll
 from datamask.work.context import UNWATCHED, Work
 
@@ -71,7 +70,7 @@ def fitted_rows(corpus: Corpus, fit_all: int | None = None, fit_sample: int | No
     family = equal_features(corpus.features)
     rows = distinct = np.unique(family)
     if fit_all is not None and len(rows) > fit_all:
-        hashes = row_hash(corpus.ids, 0)[rows]
+        hashes = corpus.hashes()[rows]
         rows = np.sort(rows[np.argsort(hashes, kind="stable")[:fit_sample]])
     place = np.full(len(corpus), -1)
     place[rows] = np.arange(len(rows))

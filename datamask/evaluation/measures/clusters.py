@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 
-from datamask.corpus import row_hash
 from datamask.corpus.corpus import Corpus
 from datamask.corpus.threads import one_blas_thread
 from datamask.evaluation.measures.entry import MeasureEntry, Selections
@@ -92,7 +91,7 @@ def _labels(corpus: Corpus, poll: Poll) -> np.ndarray:
 
     n = len(corpus)
     count = cluster_count(n)
-    sample = np.argsort(row_hash(corpus.ids, 0), kind="stable")[:FIT_ROWS]  # in random order already
+    sample = np.argsort(corpus.hashes(), kind="stable")[:FIT_ROWS]  # in random order already
     model = MiniBatchKMeans(count, random_state=0, batch_size=BATCH, n_init=1)
 
     def fit(batch: np.ndarray) -> None:

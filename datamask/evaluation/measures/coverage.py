@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from datamask.corpus import row_hash
 from datamask.evaluation.measures.entry import MeasureEntry, Selections
 from datamask.evaluation.measures.ground import Ground
 from datamask.evaluation.measures.reading import Measured, Reading
@@ -38,7 +37,7 @@ def tf_idf_coverage(ground: Ground, selections: Selections, entry: MeasureEntry)
     words = ground.words()
     if words is None:
         return entry.unavailable(selections, "the corpus has no text column")
-    queries = np.argsort(row_hash(ground.corpus.ids, 0), kind="stable")[:QUERIES]
+    queries = np.argsort(ground.corpus.hashes(), kind="stable")[:QUERIES]
     note = f"its cosines correlate {agreement(ground, words, queries):.2f} with the features'"
     readings = {}
     for name, rows in selections.items():

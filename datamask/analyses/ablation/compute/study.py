@@ -16,7 +16,6 @@ from datamask.analyses.ablation.compute.selecting import random_rows
 from datamask.analyses.ablation.compute.sources import in_space
 from datamask.analyses.ablation.compute.targets import Plan, plan
 from datamask.corpus.corpus import Corpus
-from datamask.corpus.sampling import row_hash
 from datamask.errors import OptionError
 from datamask.evaluation.examples import Examples
 from datamask.evaluation.holdout import subset
@@ -72,7 +71,7 @@ def ablate(
         examples = in_space(corpus, examples, lambda share, what: progress(0.4 * PREPARED * share, what), poll)
     most = question.rows * question.seeds
     if len(corpus) > most:
-        corpus = subset(corpus, np.argsort(row_hash(corpus.ids, question.seed), kind="stable")[:most])
+        corpus = subset(corpus, np.argsort(corpus.hashes(question.seed), kind="stable")[:most])
     pool = Pool(
         corpus,
         resolve(device),

@@ -18,7 +18,6 @@ from torch import Tensor
 from datamask import learning, objectives
 from datamask.analyses.scoreboard.compute.boards import selected_rows
 from datamask.config import SelectionConfig
-from datamask.corpus import row_hash
 from datamask.corpus.corpus import Corpus
 from datamask.corpus.list_length import list_length
 from datamask.errors import OptionError
@@ -95,7 +94,7 @@ def _within(pool: Pool, whole: Problem, config: SelectionConfig, rows: np.ndarra
     may[whole.eligible.cpu().numpy()] = True
     eligible = torch.from_numpy(may[rows].nonzero()[0]).to(pool.device)
     size = min(config.size(len(rows)), len(eligible) - 1)
-    ties = tie_order(row_hash(pool.corpus.ids, config.seed)[rows], pool.device)
+    ties = tie_order(pool.corpus.hashes(config.seed)[rows], pool.device)
     column = None if whole.column is None else whole.column[row_index]
     return Problem(joint, size, eligible, ties, features, column=column)
 
