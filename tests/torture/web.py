@@ -98,7 +98,7 @@ PAGES = {
     ),
     "frontier": ("vary", "ratio", "run"),
     "runs": ("run", "watch", "corpus", "objective", "select_ratio", "rules"),
-    "compare": ("runs", "draw", "projection", "marks", "compare_tab"),
+    "compare": ("runs", "projection", "marks", "compare_tab"),
     "evidence": ("evidence_tab", "runs", "run", "corpus"),
     "data": ("run", "corpus", "rules", "x"),
     "export": ("run",),

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import streamlit as st
 
 from datamask.analyses.comparison import panel, tables
-from datamask.analyses.comparison.current_entry import current_entry
+from datamask.analyses.comparison.entries import entries_of
 from datamask.analyses.comparison.tables import Entry
 from datamask.corpus import Corpus
 from datamask.dashboard.drawing import words
@@ -77,11 +77,8 @@ def choose(current: Current | None = None, *, needed: int = 2) -> Compared:
         panel.draw_refused(refused)
         st.stop()
     compared = [by_id[run_id] for run_id in chosen]
-    if now is None or now.selection is None or len(compared) == tables.MOST:
-        return Compared(corpus, compared, tables.load(compared, len(corpus)), refused)
-    entries = tables.load(compared, len(corpus), beside=1)
-    entries.append(current_entry(len(entries), now.selection, opened, now.workspace.run))
-    return Compared(corpus, compared, entries, refused)
+    shown = None if now is None else now.workspace.run
+    return Compared(corpus, compared, entries_of(compared, opened, selection, shown), refused)
 
 
 def _menu(

@@ -64,22 +64,21 @@ def summary(entries: Sequence[Entry], lengths: np.ndarray | None = None, *, narr
     st.caption(caveats or "Overlap with A, and by chance.", help=OVERLAP)
 
 
-def other_of(entries: Sequence[Entry]) -> Entry:
-    """The run that A is held against: the reader's choice where there are several."""
-    others = {entry.letter: entry for entry in entries[1:]}
+def pair(entries: Sequence[Entry]) -> tuple[Entry, Entry]:
+    """A and the run that it is held against: the reader's choice where there are several."""
+    first, *others = entries
     if len(others) == 1:
-        return entries[1]
-    if st.session_state.get("compare_other", "B") not in others:
+        return first, others[0]
+    names = {place: words.named(entry.label, 60) for place, entry in enumerate(others)}
+    if st.session_state.get("compare_other", 0) not in names:
         # of a longer list of runs
         del st.session_state["compare_other"]
-    names = {name: words.named(entry.label, 60) for name, entry in others.items()}
-    letter = one_of(f"{words.plain(entries[0].label, 40)} against", names, "compare_other", persist_state="session")
-    return others[letter]
+    about = f"{words.plain(first.label, 40)} against"
+    return first, others[one_of(about, names, "compare_other", persist_state="session")]
 
 
-def texts(entries: Sequence[Entry], corpus: Corpus) -> None:
+def texts(first: Entry, other: Entry, corpus: Corpus) -> None:
     """The rows of each kind: how many, a search, a page of them, and a download."""
-    first, other = entries[0], other_of(entries)
     parts = comparison.masks(first.selected, other.selected)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         kinds = {name: f"{name.capitalize()} {int(parts[name].sum()):,}" for name in comparison.KINDS}
@@ -96,21 +95,9 @@ def texts(entries: Sequence[Entry], corpus: Corpus) -> None:
         if search.strip():
             mask = mask & Holding(search).mask(Rows(len(corpus), texts=corpus.texts))
         rows = np.flatnonzero(mask)
-        order = st.selectbox(
-            "Order",
-            ordering.ORDERS,
-            key="compare_order",
-            width=140,
-        )
+        order = st.selectbox("Order", ordering.ORDERS, key="compare_order", width=140)
         pages = max(1, -(-len(rows) // PAGE))
-        page = st.number_input(
-            "Page",
-            1,
-            pages,
-            1,
-            key=f"compare_page_{kind}_{pages}",
-            width=105,
-        )
+        page = st.number_input("Page", 1, pages, 1, key=f"compare_page_{kind}_{pages}", width=105)
         st.download_button(
             f"Download {len(rows):,} {kind} ids (CSV)",
             downloads.of_rows(len(rows), lambda: scene.id_file(corpus, rows, ".csv")),
@@ -155,9 +142,8 @@ def _none(kind: str, first: Entry, other: Entry) -> str:
     }[kind]
 
 
-def groups(entries: Sequence[Entry], corpus: Corpus, cache_dir: Path) -> None:
+def groups(first: Entry, other: Entry, corpus: Corpus, cache_dir: Path) -> None:
     """What changes in each domain, length band or region, the largest change first."""
-    first, other = entries[0], other_of(entries)
     classes = columns.rows(corpus, cache_dir, "", None).classes
     choices = [name for name in classes if len(classes[name][1]) > 1]
     if not choices:
@@ -166,13 +152,7 @@ def groups(entries: Sequence[Entry], corpus: Corpus, cache_dir: Path) -> None:
     if st.session_state.get("compare_group_by", choices[0]) not in choices:
         del st.session_state["compare_group_by"]
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        by = st.selectbox(
-            "Change in each",
-            choices,
-            key="compare_group_by",
-            persist_state="session",
-            width=300,
-        )
+        by = st.selectbox("Change in each", choices, key="compare_group_by", persist_state="session", width=300)
         counted = SAMPLES
         if corpus.lengths is not None:
             counted = one_of(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -27,7 +26,6 @@ from datamask.dashboard.workspace import preparing_panel
 from datamask.dashboard.workspace.current import Current
 from datamask.pages.evidence import page as evidence
 
-CHANGES, SELECTED = "changes", "selected"
 TABS = ("Rows", "Groups", "Curves")
 
 
@@ -40,30 +38,24 @@ def _names(corpus: Corpus, cache_dir: Path, ground: scene.Ground) -> list[Named]
 
 
 def show(current: Current | None) -> None:
-    """Draw one row per run; below it the maps, then rows, groups and curves.
+    """Draw one row per run; below it the maps of two of them, then rows, groups and curves.
 
     Args:
         current: what the page shows; it is compared with the runs where it is none itself.
     """
     chosen = choice_panel.choose(current)
     panel.summary(chosen.entries, chosen.corpus.lengths)
-    _maps(chosen, current)
-    _below(chosen)
+    first, other = panel.pair(chosen.entries)
+    _maps(first, other, chosen.corpus, current)
+    _below(first, other, chosen)
     panel.draw_refused(chosen.refused)
 
 
-def _maps(chosen: Compared, current: Current | None) -> None:
-    """The maps, and below them how they are drawn."""
-    corpus, cache_dir = chosen.corpus, session.store().cache_dir
+def _maps(first: Entry, other: Entry, corpus: Corpus, current: Current | None) -> None:
+    """What each of the two selects and what changes between them, and below the maps how they are drawn."""
+    cache_dir = session.store().cache_dir
     drawing = st.container()
     with st.container(horizontal=True, gap="medium"):
-        panels = one_of(
-            "Draw as",
-            (CHANGES, SELECTED),
-            "draw",
-            **KEPT,
-            help="Changes: rows added and left out against A.",
-        )
         wanted = layout_panel.layout_control()
         hexagons = layout_panel.marks_control(
             corpus, "A hexagon shows the selected share of its rows, or the share added minus the share left out."
@@ -72,7 +64,8 @@ def _maps(chosen: Compared, current: Current | None) -> None:
     if current is not None:
         preparing_panel.begin_map(current, wanted)
     ground = scene.ground(corpus, cache_dir, wanted, hexagons)
-    layers = _layers(chosen.entries, panels)
+    layers: list[Layer] = [Selection(each.label, each.selected) for each in (first, other)]
+    layers.append(Change.between(f"{other.label} against {first.letter}", first.selected, other.selected))
     with drawing:
         canvas_map.canvas_map(
             "compare_map",
@@ -91,19 +84,7 @@ def _maps(chosen: Compared, current: Current | None) -> None:
         layout_panel.offer(corpus, cache_dir, wanted)
 
 
-def _layers(entries: Sequence[Entry], panels: str) -> list[Layer]:
-    """What each map is colored by."""
-    first, *others = entries
-    layers: list[Layer] = [Selection(first.label, first.selected)]
-    for entry in others:
-        if panels == SELECTED or not others[1:]:
-            layers.append(Selection(entry.label, entry.selected))
-        if panels == CHANGES:
-            layers.append(Change.between(f"{entry.label} against {first.letter}", first.selected, entry.selected))
-    return layers
-
-
-def _below(chosen: Compared) -> None:
+def _below(first: Entry, other: Entry, chosen: Compared) -> None:
     """Rows, groups or curves, and the links to what else is said of runs."""
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
         tab = one_of("Below the maps", TABS, "compare_tab", label_visibility="collapsed", **KEPT)
@@ -112,8 +93,8 @@ def _below(chosen: Compared) -> None:
             views.page_link("pages/evidence.py", of_runs, address=link, width="content")
     with st.container(key="compare_tab_panel"):
         if tab == "Rows":
-            panel.texts(chosen.entries, chosen.corpus)
+            panel.texts(first, other, chosen.corpus)
         elif tab == "Groups":
-            panel.groups(chosen.entries, chosen.corpus, session.store().cache_dir)
+            panel.groups(first, other, chosen.corpus, session.store().cache_dir)
         else:
             st.fragment(lines_panel.show)(chosen.runs)

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import streamlit as st
 
 from datamask.analyses.comparison import panel as comparison_panel
-from datamask.analyses.comparison import tables
-from datamask.analyses.comparison.current_entry import current_entry
+from datamask.analyses.comparison.entries import entries_of
 from datamask.analyses.comparison.tables import Entry
 from datamask.analyses.samples import sample_panel
 from datamask.corpus import Corpus
@@ -47,13 +46,9 @@ def compared(current: Current) -> Compared | None:
     run = next((run for run in workspace.runs if run.id == named), None)
     if run is None or selection is None or (selection.run is not None and selection.run.id == run.id):
         return None
-    n = len(workspace.corpus)
     try:
-        if selection.run is not None:
-            first, second = tables.load([run, selection.run], n)
-        else:
-            (first,) = tables.load([run], n, beside=1)
-            second = current_entry(1, selection, workspace.opened, workspace.run)
+        runs = [run] if selection.run is None else [run, selection.run]
+        first, second = entries_of(runs, workspace.opened, selection, workspace.run)
     except DatamaskError:  # deleted or damaged since it was listed; the Runs page says so
         return None
     return Compared(run, (first, second))

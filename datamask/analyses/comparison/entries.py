@@ -1,10 +1,12 @@
-"""The current selection in a comparison with runs, where it is no run itself."""
+"""What is compared: finished runs, and the current selection where it is no run itself."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from datamask.analyses.comparison.tables import LETTERS, Entry, draw_chances
+from datamask.analyses.comparison.tables import LETTERS, MOST, Entry, draw_chances, load
 from datamask.config import RunConfig
 from datamask.dashboard.data.openings import OpenCorpus
 from datamask.dashboard.tradeoff.ends import Ends, ends_of
@@ -14,12 +16,26 @@ from datamask.measured import TermValues
 from datamask.runs.store import Run
 
 
-def current_entry(place: int, selection: Selection, opened: OpenCorpus, run: Run | None) -> Entry:
-    """The current selection as an entry, behind those of runs.
+def entries_of(
+    runs: Sequence[Run], opened: OpenCorpus, selection: Selection | None = None, shown: Run | None = None
+) -> list[Entry]:
+    """The runs, A first, and last the current selection, where it is no run and there is room for it.
 
     Args:
-        place: in the comparison, from 0. run: the shown run, whose problem and scales it shares; None: there is none.
+        selection: the current one; None: only runs are compared.
+        shown: the run whose problem and scales it shares; None: there is none.
+
+    Raises:
+        DatamaskError: a run cannot be read, or is of another corpus.
     """
+    rows = len(opened.corpus)
+    if selection is None or selection.run is not None or len(runs) == MOST:
+        return load(runs, rows)
+    entries = load(runs, rows, beside=1)
+    return [*entries, _current_entry(len(entries), selection, opened, shown)]
+
+
+def _current_entry(place: int, selection: Selection, opened: OpenCorpus, run: Run | None) -> Entry:
     letter, config = LETTERS[place], RunConfig(opened.config, selection.settings)
     eligible = np.ones(selection.rows, bool)
     if run is not None:
