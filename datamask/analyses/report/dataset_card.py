@@ -16,7 +16,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import datamask
-from datamask import catalogue
 from datamask.analyses.report import raster
 from datamask.analyses.report.hub_text import command_line, front_matter, plain
 from datamask.analyses.report.public import one_line, public_config, public_name, public_recipe
@@ -26,13 +25,11 @@ from datamask.corpus.corpus import Corpus
 from datamask.corpus.embedders.contract import FEATURES_BY
 from datamask.corpus.opening import read_corpus
 from datamask.corpus.projections import STAND_IN
-from datamask.dashboard.drawing import words
 from datamask.dashboard.map import map_layout
 from datamask.dashboard.runs import outcome
 from datamask.errors import DatamaskError, Stopped, StoreError
-from datamask.evaluation.result import NO_RESULT, RunResult
+from datamask.evaluation.result import NO_RESULT
 from datamask.files import remove_leftovers, replacing_folder, write_text
-from datamask.measured import Anchor
 from datamask.runs import exports
 from datamask.runs.ablation_results import results
 from datamask.runs.export_table import EXPORTS, Export
@@ -172,7 +169,7 @@ def card(run: Run, cache_dir: Path, files: list[str], notes: list[str]) -> str:
         *([] if PICTURE not in files else [f"![{MAP}]({PICTURE})", MAP + "."]),
         "## Result",
         "\n".join(f"- {plain(each)}" for each in (*found, *notes)),
-        _values(result),
+        _values(run),
         *(plain(each) for each in (outcome.certificate(run),) if each),
         "## Corpus",
         "\n".join(f"- {plain(line)}" for line in _corpus(facts, columns)),
@@ -187,24 +184,11 @@ def card(run: Run, cache_dir: Path, files: list[str], notes: list[str]) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _values(result: RunResult) -> str:
-    """Return quality and diversity as a table: the value, its ends, and the share of the way between them."""
-    objectives = result.objectives or {}
-    ends: dict[str, Anchor | None] = {}
-    if result.anchors is not None:
-        ends = {"quality": result.anchors.quality, **result.anchors.diversity}
-    values, shares = {"quality": result.raw.quality, **objectives}, {"quality": result.calibrated.quality}
-    if len(objectives) == 1:  # of a sum, the share is of all its terms together
-        shares |= dict.fromkeys(objectives, result.calibrated.diversity)
-    rows = []
-    for name, value in values.items():
-        label = "mean quality" if name == "quality" else f"diversity ({catalogue.objective(name).label})"
-        end = ends.get(name)
-        numbers = (value, *((None, None) if end is None else (end.random, end.best)))
-        cells = [plain(label), *map(words.value, numbers), words.percent(shares.get(name), 1)]
-        rows.append(f"| {' | '.join(cells)} |")
-    head = "| | selected | random subset | best found | share of the way |\n|---|---|---|---|---|\n"
-    return head + "\n".join(rows)
+def _values(run: Run) -> str:
+    """Return quality and diversity as a table."""
+    rows = [(plain(label), *numbers) for label, *numbers in outcome.values(run)]
+    lines = [outcome.VALUES, ("---",) * len(outcome.VALUES), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def _corpus(facts: Mapping[str, Any], columns: Mapping[str, Any]) -> list[str]:

@@ -25,8 +25,6 @@ from datamask.dashboard.drawing import palette, words
 from datamask.dashboard.linked import facets, groups
 from datamask.dashboard.map import map_layout
 from datamask.dashboard.runs import listing, outcome, provenance
-from datamask.evaluation.result import NO_RESULT
-from datamask.measured import Anchors
 from datamask.runs.ablation_results import results
 from datamask.runs.store import Run
 from datamask.runs.stored_measures import read_boards
@@ -36,7 +34,6 @@ LENGTH = "length"
 COLUMNS, GROUPS = 3, 12
 """Columns of the shards whose classes get a table, and its rows."""
 
-COLUMNS_OF_CURVE = ["run_id", "λ", "quality", "diversity"]
 SHOWN = ["group", "n", "share", "low", "high", "verdict"]
 
 STYLE = """:root{color-scheme:light dark;%s}
@@ -202,12 +199,12 @@ def _frontier(run: Run, runs: Iterable[Run], fingerprint: str) -> Section | None
         if len(line.levels) > 2 and any(spot.run_id == run.id for spot in line.spots):
             rows = [
                 (
-                    f"{lamb:g}",
-                    words.percent(quality / 100, 1),
-                    words.percent(diversity / 100, 1),
-                    "this run" if run_id == run.id else "",
+                    f"{spot.lamb:g}",
+                    words.percent(spot.quality, 1),
+                    words.percent(spot.diversity, 1),
+                    "this run" if spot.run_id == run.id else "",
                 )
-                for run_id, lamb, quality, diversity in frontier.table([line])[COLUMNS_OF_CURVE].to_numpy().tolist()
+                for spot in line.spots
             ]
             name = escape(frontier.names([line])[line.key])
             said = (
@@ -246,25 +243,12 @@ def _ablation(fingerprint: str, cache_dir: Path | None) -> Section | None:
 
 
 def _values(run: Run) -> Section:
-    result, config = run.status().result or NO_RESULT, run.config.selection
-    anchors = result.anchors or Anchors()
-    rows = []
-    for label, term, anchor in (
-        ("Mean quality", "quality", anchors.quality),
-        (outcome.objective_label(config.objective), "diversity", anchors.diversity.get(config.objective)),
-    ):
-        rows.append(
-            (
-                label,
-                words.value(result.raw.of(term), 6),
-                words.percent(result.calibrated.of(term), 1),
-                words.value(None if anchor is None else anchor.random, 6),
-                words.value(None if anchor is None else anchor.best, 6),
-            )
-        )
-    heads = ("", "value", "0 random, 1 best alone", "a random subset", "the best alone")
     proved = outcome.certificate(run) or "This objective has no known bound."
-    return Section("Values", table_of(heads, rows, numbers=(1, 2, 3, 4)) + f'<p class="small">{escape(proved)}</p>')
+    return Section(
+        "Values",
+        table_of(outcome.VALUES, outcome.values(run, 6), numbers=(1, 2, 3, 4))
+        + f'<p class="small">{escape(proved)}</p>',
+    )
 
 
 def _scoreboard(run: Run, runs: Iterable[Run], fingerprint: str, cache_dir: Path | None) -> Section | None:

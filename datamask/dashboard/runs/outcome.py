@@ -8,7 +8,7 @@ from datamask import catalogue
 from datamask.config import SelectionConfig
 from datamask.dashboard.drawing import words
 from datamask.evaluation.result import LISTED, NO_RESULT, RunResult
-from datamask.measured import RowClasses
+from datamask.measured import Anchor, RowClasses
 from datamask.options import OPTIONS
 from datamask.options.amounts import tokens_text
 from datamask.options.duplicates import duplicates_named
@@ -55,6 +55,9 @@ def sample_words(run: Run) -> str:
     sample = (run.whole or {}).get("sample_rows")
     return "" if sample is None else f"; the map shows a uniform sample of {sample:,}"
 
+
+VALUES = ("", "selected", "random subset", "best found", "share of the way")
+"""Heads of the table of `values`."""
 
 ROUNDING = 5e-7
 """A gap below this is rounding."""
@@ -173,6 +176,25 @@ def _steps(run: Run, status: RunStatus) -> int:
     """How many steps are recorded: the status may be written before the first of them, or after a stop between two."""
     recorded = run.metrics().get("step")
     return max(status.step or 0, int(recorded[-1]) if recorded is not None and len(recorded) else 0)
+
+
+def values(run: Run, digits: int = 4) -> list[tuple[str, ...]]:
+    """Quality and diversity of a done run in words, in the columns `VALUES`."""
+    result, objective = run.status().result or NO_RESULT, run.config.selection.objective
+    objectives = result.objectives or {objective: result.raw.diversity}
+    ends: dict[str, Anchor | None] = {}
+    if result.anchors is not None:
+        ends = {"quality": result.anchors.quality, **result.anchors.diversity}
+    reached, shares = {"quality": result.raw.quality, **objectives}, {"quality": result.calibrated.quality}
+    if len(objectives) == 1:  # of a sum, the share is of all its terms together
+        shares |= dict.fromkeys(objectives, result.calibrated.diversity)
+    rows = []
+    for name, value in reached.items():
+        label = "mean quality" if name == "quality" else f"diversity ({objective_label(name)})"
+        end = ends.get(name)
+        numbers = (value, *((None, None) if end is None else (end.random, end.best)))
+        rows.append((label, *(words.value(number, digits) for number in numbers), words.percent(shares.get(name), 1)))
+    return rows
 
 
 def headline(run: Run) -> str:
