@@ -190,6 +190,10 @@ def run_queue(root: str | Path) -> RunQueue:
     return held(f"runs {Path(root).resolve()}", lambda: RunQueue(root))
 
 
+GPUS = Path("/proc/driver/nvidia/gpus")
+"""Where NVIDIA's driver says what devices there are."""
+
+
 def beside_the_server() -> int:
     """CPU threads for background work: one core stays with the server, or the pages freeze while something learns."""
     return max(1, (os.cpu_count() or 2) - 1)
@@ -205,3 +209,19 @@ def device_key(device: str) -> str:
             return "cuda:0"
         return "cpu"
     return "cuda:0" if device == "cuda" else device
+
+
+def device_name(device: str) -> str:
+    """What background work of a device setting computes on, in words, without loading torch."""
+    key = device_key(device)
+    if key == "cpu":
+        cores = beside_the_server()
+        return f"{cores} CPU core{'' if cores == 1 else 's'}"
+    models = [
+        line.partition(":")[2].strip()
+        for file in sorted(GPUS.glob("*/information"))
+        for line in file.read_text("utf-8", "replace").splitlines()
+        if line.startswith("Model:")
+    ]
+    number = int(key.partition(":")[2])
+    return models[number] if number < len(models) else f"GPU {number}"

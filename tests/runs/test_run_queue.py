@@ -252,6 +252,21 @@ def test_devices_that_are_the_same_share_a_worker(name, key):
     assert module.device_key("auto") in ("cpu", "cuda:0")
 
 
+def test_a_device_is_named_as_its_driver_names_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "GPUS", tmp_path)
+    assert module.device_name("cuda:1") == "GPU 1"
+    for bus, model in (("0000:01:00.0", "NVIDIA A100"), ("0000:41:00.0", "NVIDIA H100 PCIe")):
+        (tmp_path / bus).mkdir()
+        (tmp_path / bus / "information").write_text(f"Model: \t\t {model}\nIRQ:   \t\t 1\n")
+    assert [module.device_name(name) for name in ("cuda", "cuda:1", "cuda:2")] == [
+        "NVIDIA A100",
+        "NVIDIA H100 PCIe",
+        "GPU 2",
+    ]
+    monkeypatch.setattr(module.os, "cpu_count", lambda: 3)
+    assert module.device_name("cpu") == "2 CPU cores"
+
+
 def test_a_turn_and_a_run_never_compute_at_once(queue, store):
     with lanes.turn("cpu", Priority.SWEEP, no_poll):
         run_id = submit(queue, store, "quick", device="cpu")

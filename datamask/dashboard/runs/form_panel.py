@@ -26,6 +26,7 @@ from datamask.errors import OptionError
 from datamask.options import LEARNER_OPTIONS, OPTIONS, Choice, Device, Number, Whole
 from datamask.options.amounts import parse_tokens, tokens_text
 from datamask.options.duplicates import GROUPS, column_of, is_cosine
+from datamask.runs.run_queue import device_name
 
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
@@ -168,7 +169,8 @@ def run_form(
         posed("objective", choices=names, shown=outcome.objective_choice, help=objective_help.text())
         st.caption(" ".join(catalogue.objective(name).sees for name in catalogue.objective_terms(problem.objective)))
     masks, place = st.container(), st.container()
-    with st.expander("Settings of Learn masks"):
+    device = st.session_state.get(_key("device"), OPTIONS["device"].default)
+    with st.expander(f"Settings of Learn masks · on {device_name(device)}"):
         learner = _learner()
     _control(MASKS, learner, masks)
     with st.expander("More settings"):
