@@ -91,8 +91,9 @@ def test_rows_are_a_sample_and_what_fits_lies_in_memory(corpus, capsys, monkeypa
 def test_files_lie_beside_the_runs_and_not_in_memory_unless_asked_for(corpus, capsys, monkeypatch):
     folder = corpus.parent / "runs" / ".scratch"
     monkeypatch.setattr("datamask.cli.beyond_memory.lies_in_memory", lambda place: place == folder)
-    assert main(["select", "rows.parquet", "--objective", "pairwise"]) == 2
-    assert "lies in memory (tmpfs)" in capsys.readouterr().err
+    for asked in ([], ["--dry_run"]):
+        assert main(["select", "rows.parquet", "--objective", "pairwise", *asked]) == 2
+        assert "lies in memory (tmpfs)" in capsys.readouterr().err
     answer, told = answer_of(capsys, "--objective", "pairwise", "--scratch_dir", str(folder))
     assert answer["n"] == ROWS and f"lie in files in {folder}" in told
 

@@ -34,13 +34,13 @@ def settle(options: argparse.Namespace, config: RunConfig, work: Work) -> RunCon
         return config
     folder = root / SCRATCH
     config = replace(config, selection=replace(selection, scratch_dir=str(folder)))
-    if options.dry_run:
-        return config
     if lies_in_memory(folder):
         raise OptionError(
             f"{folder} lies in memory (tmpfs), where files save none; name a disk with --scratch_dir, or take a "
             "uniform sample with --rows N"
         )
+    if options.dry_run:
+        return config
     told = forecast(config, root, work.poll)
     if not told.fits:
         raise OptionError(f"{look.rows:,} rows do not fit into memory, and take {told.disk}; {LARGER_DISK}")
