@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import io
 from types import SimpleNamespace
 
+import pandas as pd
 import pytest
 
+from datamask.analyses.report.current import report_of
 from datamask.config import SelectionConfig
 from datamask.dashboard.frame.frame import PAGES
 from datamask.dashboard.tradeoff import lambda_point, lambda_points, live
@@ -13,9 +16,9 @@ from datamask.dashboard.tradeoff.answers import Units
 from datamask.dashboard.workspace import current as currently
 from datamask.dashboard.workspace import selection, wording
 from datamask.dashboard.workspace.current import Current
-from datamask.pages.export import selection_panel
+from datamask.pages.export import lines_panel, selection_panel
 from tests.making.runs import execute_run
-from tests.pages.reading import answered, downloads, menu, parcels, ticked, titles
+from tests.pages.reading import answered, compared_runs, downloads, menu, parcels, ticked, titles
 
 LONG = 240.0
 
@@ -171,6 +174,21 @@ def test_stored_runs_are_read_where_they_are_asked_for_alone(page, opened, finis
     assert len(set(read)) <= 2
 
 
+def test_export_downloads_and_reports_what_lambda_was_moved_to(page, opened, store, mapped, run, monkeypatch):
+    behind, made, ids = ready(opened, store, run.config.selection), [], {}
+    monkeypatch.setattr(selection_panel, "report_of", lambda *given: made.append(report_of(*given)) or made[-1])
+
+    def noted(key, heading, about, rows, files):
+        ids.update({file.format: file.content() if callable(file.content) else file.content for file in files})
+
+    monkeypatch.setattr(lines_panel, "line", noted)
+    page("pages/export.py", corpus=opened.key, run=run.id, **{"lambda": "0.9"})
+    kept = pd.read_parquet(opened.config.inputs[0])[behind.refined(0.9, LONG).mask]
+    for read, kind in ((pd.read_csv, "CSV"), (pd.read_parquet, "Parquet")):
+        assert read(io.BytesIO(ids[kind]))["chunk_id"].tolist() == kept.chunk_id.tolist()
+    assert f"<td class=number>{kept.n_tokens.sum():,}</td>" in made[0] and "--lamb 0.9" in made[0]
+
+
 def test_export_gives_the_run_again_at_its_own_lambda(page, opened, store, mapped, run):
     ready(opened, store, run.config.selection)
     moved = page("pages/export.py", corpus=opened.key, run=run.id, **{"lambda": "0.9"})
@@ -179,6 +197,14 @@ def test_export_gives_the_run_again_at_its_own_lambda(page, opened, store, mappe
     assert "60 of 240 rows" not in summed_up and "in no run folder yet" in summed_up
     own = page("pages/export.py", corpus=opened.key, run=run.id, **{"lambda": "0.5"})
     assert len(downloads(own)) > len(downloads(moved))
+
+
+def test_compare_holds_what_lambda_was_moved_to_against_the_runs(page, opened, store, mapped, run):
+    mask = ready(opened, store, run.config.selection).refined(0.9, LONG).mask
+    table = compared_runs(page("pages/compare.py", corpus=opened.key, run=run.id, **{"lambda": "0.9"}))
+    shared = int((run.mask() & mask).sum())
+    assert table["Overlap"][1].startswith(f"{100 * shared / (120 - shared):.0f} % (")
+    assert table[""].tolist() == ["A · R", "B · current, λ 0\\.9"]
 
 
 def test_runs_shows_the_learned_run_of_that_lambda_and_says_which(page, opened, store, finished, mapped, run):
