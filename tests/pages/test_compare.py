@@ -118,6 +118,16 @@ def test_curves_have_a_tab(page, opened, runs, explained):
     explained(app, 6)
 
 
+def test_long_names_in_the_table_are_shortened_in_the_middle(page, opened, finished):
+    """Generated names of runs differ at their ends."""
+    ends = ("seed one", "seed two")
+    for end in ends:
+        name = f"facility, λ 0.5, 30 %, counterfactual, {end}"
+        finished(name=name)
+    app = page("pages/compare.py", corpus=opened.key)
+    assert {name[-len(ends[0]) :] for name in compared_runs(app)[""]} == set(ends)
+
+
 def test_rows_of_both_added_and_left_out_are_those_of_two_id_lists(page, opened, runs):
     app = page("pages/compare.py", corpus=opened.key, run=runs[1].id)
     a, b = (set(np.flatnonzero(run.rows()["selected"])) for run in runs[:2])

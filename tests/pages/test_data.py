@@ -300,6 +300,14 @@ def test_opening_is_drawn_with_progress_and_can_be_stopped(page, runs_dir, shard
     assert any(b.label == "Open it again" for b in app.button)
 
 
+def test_earlier_corpora_are_offered(page, opened):
+    app = page(DATA)
+    recent = [b for b in app.button if "240 rows" in b.label]
+    assert len(recent) == 1
+    recent[0].click().run()
+    assert app.query_params["corpus"] == opened.key
+
+
 def test_a_first_look_is_shown_and_labelled_while_the_corpus_is_read(page, runs_dir, tmp_path, monkeypatch):
     may_end, inner = threading.Event(), type(shared_corpora()).get
 
