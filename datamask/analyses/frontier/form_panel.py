@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -129,7 +130,7 @@ def _values(word: str) -> str | Sequence[str]:
             "Values",
             choices,
             default=kinds.CHOSEN.get(word, choices),
-            format_func=_namer(word),
+            format_func=functools.partial(kinds.named, word),
             key=key,
             persist_state="session",
         )
@@ -140,12 +141,6 @@ def _values(word: str) -> str | Sequence[str]:
         persist_state="session",
         help="Values separated by commas, or START:STOP:COUNT, such as 0:1:11.",
     )
-
-
-def _namer(word: str) -> Callable[[str], str]:
-    if word == "objective":
-        return _objective
-    return _estimator if word == "estimator" else OPTIONS[word].shown
 
 
 def _objective(name: str) -> str:

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from datamask import catalogue
+from datamask.dashboard.runs import outcome
+from datamask.dashboard.tradeoff import amounts
 from datamask.errors import OptionError
 from datamask.options import OPTIONS, Choice, Number, Whole
 from datamask.runs.varying import Value, parse_vary, variable
@@ -111,6 +113,15 @@ def choices(word: str) -> tuple[str, ...]:
         return tuple(entry.name for entry in catalogue.ESTIMATORS)
     kind = OPTIONS[word].kind if word in OPTIONS else None
     return tuple(kind.meanings) if isinstance(kind, Choice) else ()
+
+
+def named(option: str, value: Value) -> str:
+    """What a value of an option is called."""
+    if option == "objective":
+        return outcome.objective_label(str(value))
+    if option == "estimator":
+        return catalogue.estimator(str(value)).label.partition(" (")[0]
+    return amounts.share_words(float(value)) if option == "select_ratio" else OPTIONS[option].shown(value)
 
 
 def fitting(word: str, values: Iterable[Value], objective: str) -> tuple[Value, ...]:

@@ -17,6 +17,7 @@ import pandas as pd
 from datamask import catalogue
 from datamask.analyses.comparison.tables import SETTINGS
 from datamask.analyses.curves.tables import COLUMNS, CURVE, END, FINAL, MASKS, Curves
+from datamask.analyses.frontier import kinds
 from datamask.config import LEARNER_OPTIONS, SelectionConfig
 from datamask.dashboard.runs import outcome
 from datamask.dashboard.tradeoff import amounts
@@ -25,8 +26,6 @@ from datamask.dashboard.tradeoff.spots import Spot, shared, spot_of
 from datamask.options import OPTIONS
 from datamask.runs.store import Run
 from datamask.runs.varying import Point, Value
-
-LAMBDA = "lamb"
 
 SEED = ("seed", "device")
 """Settings in which runs of one series may differ besides what varies."""
@@ -71,14 +70,7 @@ class Series:
 
     def named(self, value: Value) -> str:
         """What one of its levels is called."""
-        option = self.free[0] if self.free else ""
-        if option == "objective":
-            return outcome.objective_label(str(value))
-        if option == "estimator":
-            return catalogue.estimator(str(value)).label.partition(" (")[0]
-        if option == "select_ratio":
-            return amounts.share_words(float(value))
-        return OPTIONS[option].shown(value) if option else str(value)
+        return kinds.named(self.free[0], value) if self.free else str(value)
 
     def means(self) -> list[tuple[float, float, float]]:
         """(value, quality, diversity) at each value of a number, the mean over its seeds."""
@@ -113,7 +105,7 @@ def survey(runs: Iterable[Run], fingerprint: str | None) -> Survey:
     for spot in spots:
         if not catalogue.estimator(spot.settings.estimator).learns:
             named.setdefault((spot.scale, spot.label), spot)
-    return Survey(tuple(spots), tuple(series(spots, LAMBDA)), tuple(named.values()))
+    return Survey(tuple(spots), tuple(series(spots, kinds.LAMBDA)), tuple(named.values()))
 
 
 def series(spots: Iterable[Spot], option: str) -> list[Series]:
@@ -126,7 +118,7 @@ def series(spots: Iterable[Spot], option: str) -> list[Series]:
                 groups.setdefault(group, {}).setdefault(value, []).append(spot)
     found = []
     for (key, free), levels in groups.items():
-        if len(levels) > 1 or option == LAMBDA:
+        if len(levels) > 1 or option == kinds.LAMBDA:
             values = sorted(levels, key=lambda value: (isinstance(value, str), value))
             name = hashlib.sha256(f"{free}{key}".encode()).hexdigest()[:10]
             found.append(Series(name, free, {value: _by_seed(levels[value]) for value in values}))
@@ -154,7 +146,7 @@ def _keys(spot: Spot, option: str) -> Iterator[tuple[str, tuple[str, ...]]]:
     method = catalogue.estimator(settings.estimator)
     plain = all(getattr(settings, name) == value for name, value in method.defaults.items())
     solved = (*free, "estimator", *LEARNER_OPTIONS)
-    if option == LAMBDA:
+    if option == kinds.LAMBDA:
         if method.learns:
             yield shared(settings, free) + spot.scale, free
     elif option == "estimator":
