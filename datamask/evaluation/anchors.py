@@ -67,6 +67,9 @@ FAR = 0.05
 too, and the better of the two counts. Not for the DiSF with fixed scale, which has too many fractional weights to round
 well: there swaps by blocks end higher than learned masks, in a tenth of the time."""
 
+CLOSED = PROVED_GAP / 10
+"""Gap, as a share of the scale, at which these steps end: what others would find shows in no value."""
+
 HOPELESS = 20 * PROVED_GAP
 """Where swaps by blocks stay further below the bound of the first `FIRST_LOOK` steps, `RELAXED_STEPS` prove nothing
 either: the gap falls as one over the steps at best."""
@@ -319,15 +322,20 @@ def _by_weights(
 ) -> _BestEnd:
     """The best of Frank-Wolfe's roundings, swaps from there, and, where both stay `FAR`, masks or more swaps."""
     outdoes_masks = solver_of(problem).outdoes_masks
-    point, steps = begin(problem, poll=poll), 0
+    point, steps, lowest = begin(problem, poll=poll), 0, math.inf
     while steps < RELAXED_STEPS:
+        before = point.value
         point, gap = advance(problem, point, poll)
+        lowest = min(lowest, before + max(gap, 0.0))
         steps += 1
         tell(0.5 * steps / RELAXED_STEPS)
-        if gap <= 0:
+        if gap <= CLOSED * abs(point.value - random):
             break
         if steps == FIRST_LOOK and outdoes_masks:
-            mask = polish(problem, rounded(problem, point, poll)[0], poll)
+            mask, values = rounded(problem, point, poll)
+            if lowest - values.joint <= HOPELESS * abs(values.joint - random):
+                continue
+            mask = polish(problem, mask, poll)
             bound, value = upper_bound(problem, point.weights, poll), function.value(mask, poll)
             if bound - value > HOPELESS * abs(value - random):
                 return _BestEnd(_of_more_starts(problem, function, mask, poll), bound, {"weights": point.weights})

@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from datamask.learning.batch_swaps import batch_swaps
-from datamask.learning.block_swaps import BLOCK, LEAST_GAIN, PASSES, best_swaps
+from datamask.learning.block_swaps import BLOCK, LEAST_GAIN, MANY_ROWS, PASSES, best_swaps
 from datamask.learning.problem import Problem
 from datamask.learning.trace import Trace, TracePoint, no_trace
 from datamask.objectives.disf import Correlations, DiSF, FewCorrelations
@@ -30,6 +30,10 @@ from datamask.polling import Poll, no_poll
 ENOUGH = 1e-5
 """A pass that improves the sum of squares by less than this share is the last. With 2e-4, runs from different starts
 ended up to 5e-4 of the range apart, with 1e-5 within 2e-5. A pass costs half as much as a learned step."""
+
+TRIED = 16
+"""Of more than `MANY_ROWS` rows a pass tries so many members, and as many others, for each swap of the pass before:
+those whose prices are nearest to each other. Where that gains no more, all are tried once again."""
 
 FEW_ROWS = 2_000
 """Up to so many rows exact swaps follow, and a second start from what diversity alone selects. Few members are too few
@@ -71,7 +75,7 @@ class Moments:
         """
         known = self.correlations
         z = (self._y[rows] - known.mean) * known.scale
-        crowding = (known.times(z) * z).sum(1) - z.square() @ (known.own + self._off_sums())
+        crowding = known.form(z) - z.square() @ (known.own + self._off_sums())
         return 2.0 * known.size * crowding, DiSFFixed.kernel(z, z)
 
     def swap(self, leaving: Tensor, coming: Tensor) -> None:
@@ -142,19 +146,24 @@ def own_scale_swaps(
     worth = (linear.double() * (joint.lamb * joint.quality_scale.slope / unit)).float()
     group, free = problem.group, problem.eligible[~problem.pinned[problem.eligible]]
     mask, before, total_swaps = mask.clone(), np.inf, 0
+    many, tried, prices = len(free) > MANY_ROWS and not problem.limits.grouped, free, torch.zeros_like(worth)
     generator = torch.Generator().manual_seed(0)
     for _ in range(PASSES):
-        # summed anew: what swaps have added up to in float32 is forgotten
-        moments = Moments(function, mask, poll)
+        if all_tried := len(tried) == len(free):
+            # summed anew: what swaps have added up to in float32 is forgotten
+            moments = Moments(function, mask, poll)
         total = moments.total - float(worth[mask].double().sum())
         if before - total < ENOUGH * abs(before) and before < np.inf:
-            break
+            if all_tried:
+                break
+            tried, before = free, np.inf
+            continue
         before, swap_count = total, 0
-        for rows in torch.split(free[torch.randperm(len(free), generator=generator).to(device)], BLOCK):
+        for rows in torch.split(tried[torch.randperm(len(tried), generator=generator).to(device)], BLOCK):
             poll()
             inside, (crowding, kernel) = mask[rows], moments.block(rows)
             own = kernel.diagonal()
-            price = torch.where(inside, crowding - own, crowding + own) - worth[rows]
+            prices[rows] = price = torch.where(inside, crowding - own, crowding + own) - worth[rows]
             block = [values.cpu().numpy() for values in (price, kernel, inside, group[rows])]
             pairs = best_swaps(block[0], block[1], block[2], block[3], LEAST_GAIN * float(own.mean()))
             if not len(pairs):
@@ -163,8 +172,20 @@ def own_scale_swaps(
             moments.swap(leaving, coming)
             mask[leaving], mask[coming] = False, True
             swap_count += len(pairs)
-        if not swap_count:
+        if not swap_count and all_tried:
             break
         total_swaps += swap_count
+        if many:
+            tried = _nearest(free, mask, prices, TRIED * swap_count)
         trace(TracePoint({"swaps": total_swaps}, mask.clone()))
     return mask, total_swaps
+
+
+def _nearest(free: Tensor, mask: Tensor, prices: Tensor, count: int) -> Tensor:
+    """The so many free members that cost most and the so many others that cost least, in their order."""
+    price, inside = prices[free], mask[free]
+    near = torch.zeros_like(inside)
+    for side, signed in ((inside, price), (~inside, -price)):
+        places = side.nonzero().squeeze(1)
+        near[places[signed[places].topk(min(count, len(places))).indices]] = True
+    return free[near]

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -45,13 +45,24 @@ up over them, stay within the second. By where they begin, swaps end up to a fif
 @dataclass(frozen=True)
 class Iterate:
     """Inclusion weights p ``(n,)``, the gradient of F there ``(n,)`` and F(p), float64; the steps that led there, and
-    the share of its way that the last one went, times their number."""
+    the share of its way that the last one went, times their number; and the weights that F was last computed at, from
+    where a vertex of few other rows is known sooner."""
 
     weights: Tensor
     gradient: Tensor
     value: float
     steps: int = 0
     reach: float = REACH
+    known: Known | None = None
+
+
+@dataclass(frozen=True)
+class Known:
+    """Weights ``(n,)``, F and its gradient ``(n,)`` there; float64."""
+
+    weights: Tensor
+    value: float
+    gradient: Tensor
 
 
 def relaxable(problem: Problem, without: Sequence[str] = ()) -> bool:
@@ -91,8 +102,9 @@ def begin(problem: Problem, weights: Tensor | None = None, poll: Poll = no_poll)
     if weights is None:
         weights = torch.zeros(problem.joint.n, dtype=torch.float64, device=problem.joint.device)
         weights[problem.eligible] = even_weights(problem)
+    weights = weights.double()
     value, gradient = concave(problem, weights, poll, wide=False)
-    return Iterate(weights.double(), gradient, value)
+    return Iterate(weights, gradient, value, known=Known(weights, value, gradient))
 
 
 def advance(problem: Problem, iterate: Iterate, poll: Poll = no_poll) -> tuple[Iterate, float]:
@@ -102,8 +114,21 @@ def advance(problem: Problem, iterate: Iterate, poll: Poll = no_poll) -> tuple[I
     if gap <= 0:
         return iterate, gap
     if problem.joint.quadratic:
-        return mixed(iterate, vertex, gap, *concave(problem, vertex, poll, wide=False)), gap
+        known = _known(problem, vertex, iterate.known, poll)
+        return replace(mixed(iterate, vertex, gap, known.value, known.gradient), known=known), gap
     return _searched(problem, iterate, vertex, gap, poll), gap
+
+
+def _known(problem: Problem, weights: Tensor, near: Known | None, poll: Poll) -> Known:
+    """F at some weights ``(n,)``, where it is at most quadratic: by what few rows' weights change, or anew."""
+    if near is not None:
+        change = weights - near.weights
+        rows = change.nonzero().squeeze(1)
+        bent = problem.joint.bend(rows, change[rows], problem.size, poll)
+        if bent is not None:
+            gradient = near.gradient + bent
+            return Known(weights, near.value + float((near.gradient + gradient)[rows] @ change[rows]) / 2, gradient)
+    return Known(weights, *concave(problem, weights, poll, wide=False))
 
 
 def bounded(
@@ -116,7 +141,8 @@ def bounded(
 ) -> tuple[Iterate, float]:
     """Steps from weights ``(n,)`` until the gap is closed: where they end, and an upper bound, in float64.
 
-    The gap does not fall at every step, so the weights with the lowest bound on the way are tried beside the last.
+    The gap does not fall at every step, so the weights with the lowest bound on the way are tried beside the last, but
+    where their gap is closed.
     """
     iterate = begin(problem, weights, poll)
     lowest, proving = math.inf, iterate.weights
@@ -128,7 +154,7 @@ def bounded(
             lowest, proving = bound, iterate.weights
         iterate = after
         if gap <= tolerance:
-            break
+            return iterate, upper_bound(problem, iterate.weights, poll)
     return iterate, min(upper_bound(problem, each, poll) for each in (proving, iterate.weights))
 
 
@@ -181,11 +207,12 @@ def rounded(
     At the optimum all but some d samples are decided by the gradient; with more degrees of freedom than that (DiSF has
     d^2 / 2) many weights stay fractional, and the weights round better.
     """
-    roundings = []
+    roundings: list[tuple[Tensor, Values]] = []
     first = [problem.limits.priority(iterate.gradient[problem.eligible])] if by_gradient else []
     for scores in (*first, iterate.weights[problem.eligible]):
         mask = problem.subset(scores)
-        roundings.append((mask, problem.joint.evaluate(mask, poll)))
+        if not roundings or not torch.equal(mask, roundings[0][0]):
+            roundings.append((mask, problem.joint.evaluate(mask, poll)))
     return max(roundings, key=lambda rounding: rounding[1].joint)
 
 

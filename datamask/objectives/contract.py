@@ -50,6 +50,9 @@ class SetFunction(abc.ABC):
     ordered: bool = False
     """Whether it is solved on rows in the order of their ids, so that their order in the corpus decides nothing."""
 
+    long_steps: bool = False
+    """Whether a learned step takes longer than swaps, where they outdo learned masks, take to make up for it."""
+
     quadratic: bool = True
     """Whether the concave function, where there is one, is at most quadratic in the weights."""
 
@@ -171,6 +174,17 @@ class SetFunction(abc.ABC):
 
         Returns:
             None where there is no such smooth function; then there is no Frank-Wolfe bound either.
+        """
+        return None
+
+    def bend(self, rows: Tensor, change: Tensor, size: int, poll: Poll = no_poll) -> Tensor | None:
+        """How the gradient of `concave`, ``(n,)``, changes with the weights of few rows, where that is known sooner.
+
+        Args:
+            rows: int64 ``(r,)``. change: float64 ``(r,)``, by how much their weights change. size: S.
+
+        Returns:
+            None where it is as quick to ask `concave` anew, or where that is more than quadratic.
         """
         return None
 

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from datamask.objectives.contract import Poll, SetFunction, chunks, no_poll, sampled_random_value
+from datamask.objectives.forms import SUMMED_ROWS, add_products, form
 
 DEAD_SHARE = 1e-4
 """A dimension whose pool sd is below this share of the median sd is dead: it correlates with nothing."""
@@ -24,9 +25,8 @@ takes longer there, and is not worth what exact differences bring."""
 ELEMENTS_AT_ONCE = 24_000_000
 """Features gathered per chunk, some 100 MB: the bound on memory whatever G and S."""
 
-SUMMED_ROWS = 2_048
-"""Rows whose products are added up in float32, less their mean: of so few, the sum is as exact as the rows, in half of
-the time that float64 takes."""
+LONG_STEP = 1e10
+"""Rows times squared dimensions from which on a learned step takes seconds."""
 
 HELD_BYTES = 256 * 2**20
 """Standardised rows up to so many bytes are held, beside the rows: to make them anew each time they are asked for takes
@@ -61,9 +61,13 @@ class Correlations:
         """``C z`` of rows ``(b, d)``."""
         return z @ self.matrix
 
+    def form(self, z: Tensor) -> Tensor:
+        """``z' C z`` of rows ``(b, d)``."""
+        return form(z, self.matrix)
+
     def squared(self, e: Tensor, sums: Tensor) -> Tensor:
         """``e' (C o C) e`` of rows ``(b, d)``. Args: sums: of `sums`."""
-        return ((e @ self.matrix.square()) * e).sum(1)
+        return form(e, self.matrix.square())
 
 
 class FewCorrelations(Correlations):
@@ -87,6 +91,9 @@ class FewCorrelations(Correlations):
 
     def times(self, z: Tensor) -> Tensor:
         return (z @ self.z.T) @ self.z / self.size
+
+    def form(self, z: Tensor) -> Tensor:
+        return (self.times(z) * z).sum(1)
 
     def squared(self, e: Tensor, sums: Tensor) -> Tensor:
         squares, off = e.square(), sums - self.own.square()
@@ -118,6 +125,7 @@ class DiSF(SetFunction):
         self.n, self.d = standardised.shape
         self.device = standardised.device
         self.pairs = max(self.d * (self.d - 1), 1)
+        self.long_steps = self.n * self.d**2 >= LONG_STEP
 
     @classmethod
     def working_bytes(cls, n: int, d: int) -> int:
@@ -181,7 +189,7 @@ class DiSF(SetFunction):
             for part in self._parts(ELEMENTS_AT_ONCE // (4 * self.d)):
                 poll()
                 z = (self.y[part] - correlations.mean) * correlations.scale
-                total[part] += factor * ((z @ off).mul_(z).sum(1) - z.square_() @ w)
+                total[part] += factor * (form(z, off) - z.square_() @ w)
         return total / len(masks)
 
     def few(self, size: int) -> bool:
@@ -194,13 +202,7 @@ class DiSF(SetFunction):
         second = torch.zeros(self.d, self.d, dtype=dtype, device=self.device)
         for part in chunks(len(members), SUMMED_ROWS):
             poll()
-            y = self.y[members[part]]
-            total = y.sum(0, dtype=dtype)
-            mean = total / len(y)
-            y -= mean.to(y.dtype)  # members that lie close together differ in digits that products of whole rows lack
-            second += y.T @ y
-            second.addr_(mean, total)
-            first += total
+            first += add_products(second, self.y[members[part]])
         return first, second
 
     def _correlations(self, mask: Tensor, dtype: torch.dtype, poll: Poll) -> Correlations:
@@ -246,8 +248,8 @@ class DiSF(SetFunction):
             e = torch.where(flattened, -1.0, -change / (1.0 + change).clamp_min(FLAT_VARIANCE)) * alive
             zu = z * (alive + e)
             grown = 2.0 * (e @ sums) + correlations.squared(e, sums)
-            grown += (2.0 * kappa * correlations.times(zu) * zu).sum(1)
-            grown += (kappa.squeeze(1) * (z * zu).sum(1)).square()
+            grown += 2.0 * kappa.squeeze(1) * correlations.form(zu)
+            grown += (kappa.squeeze(1) * torch.linalg.vecdot(z, zu)).square()
             grown += flattened.sum(1)  # its one on the diagonal is gone too, and was never counted in f
             out[part] = torch.where(inside, grown, -grown) / self.pairs
         return out

@@ -7,7 +7,15 @@ from torch import Tensor
 
 from datamask.objectives.budgeted import BudgetedDiSFFixed
 from datamask.objectives.contract import Poll, SetFunction, chunks, no_poll
-from datamask.objectives.disf import ELEMENTS_AT_ONCE, Standardised, held_bytes, standardise
+from datamask.objectives.disf import ELEMENTS_AT_ONCE, LONG_STEP, Standardised, held_bytes, standardise
+from datamask.objectives.forms import SUMMED_ROWS, add_products, form
+
+NEAR = 0.5
+"""Share of the dimensions up to which so many rows' changes of weight are followed: by their products with all rows, in
+that share of the time that all moments take."""
+
+NEAR_AT_ONCE = 1_024
+"""Rows at a time there: what is made of them stays in the processor's cache."""
 
 
 class Crowding:
@@ -38,7 +46,7 @@ class Crowding:
         for part in chunks(len(out), ELEMENTS_AT_ONCE // (4 * self._function.d)):
             self._poll()
             block = y[part if rows is None else rows[part]].to(self._dtype)
-            out[part] = ((block @ self._moment) * block).sum(1)
+            out[part] = form(block, self._moment)
         return out
 
     def swap(self, leaving: Tensor, coming: Tensor) -> None:
@@ -66,6 +74,7 @@ class DiSFFixed(SetFunction):
         self.n, self.d = standardised.shape
         self.device = standardised.device
         self.pairs = max(self.d * (self.d - 1), 1)
+        self.long_steps = self.n * self.d**2 >= LONG_STEP
         self._own: dict[torch.dtype, Tensor] = {}
         self._kernels: dict[torch.dtype, Tensor] = {}
 
@@ -89,10 +98,15 @@ class DiSFFixed(SetFunction):
         """Off-diagonal part of ``sum_i w_i y_i y_i'``, ``(d, d)``; rows of weight 0 are skipped."""
         rows = weights.nonzero().squeeze(1)
         total = torch.zeros(self.d, self.d, dtype=dtype, device=self.device)
-        for part in chunks(len(rows), ELEMENTS_AT_ONCE // (4 * self.d)):
+        summed = dtype == torch.float64 and len(rows) > SUMMED_ROWS
+        for part in chunks(len(rows), SUMMED_ROWS if summed else ELEMENTS_AT_ONCE // (4 * self.d)):
             poll()
-            y = self.y[rows[part]].to(dtype)
-            total += y.T @ (y * weights[rows[part]].to(dtype)[:, None])
+            y, shares = self.y[rows[part]], weights[rows[part]]
+            if summed:
+                add_products(total, y, None if weights.dtype == torch.bool else shares)
+            else:
+                y = y.to(dtype)
+                total += y.T @ (y * shares.to(dtype)[:, None])
         return total.fill_diagonal_(0.0)
 
     def kernel_of_all(self, dtype: torch.dtype) -> Tensor:
@@ -158,8 +172,21 @@ class DiSFFixed(SetFunction):
     def concave(self, weights: Tensor, size: int, poll: Poll = no_poll, wide: bool = True) -> tuple[float, Tensor]:
         dtype = torch.float64 if wide else torch.float32
         crowding = Crowding(self, weights, dtype, poll)
-        value = -crowding.total / (size * size * self.pairs)
-        return value, crowding.of() * (-2.0 / (size * size * self.pairs))
+        along, unit = crowding.of(), 1.0 / (size * size * self.pairs)
+        # the tangent at these moments: above the value whatever they are rounded to, by the square of the rounding
+        value = (crowding.total - 2.0 * float(along.double() @ weights.double())) * unit
+        return value, along * (-2.0 * unit)
+
+    def bend(self, rows: Tensor, change: Tensor, size: int, poll: Poll = no_poll) -> Tensor | None:
+        if self.n <= self.d or len(rows) > NEAR * self.d:
+            return None
+        moved, change = self.y[rows], change.float()
+        squares, out = change @ moved.square(), torch.empty(self.n, device=self.device)
+        for part in chunks(self.n, NEAR_AT_ONCE):
+            poll()
+            y = self.y[part]
+            out[part] = (y @ moved.T).square_() @ change - y.square() @ squares
+        return out * (-2.0 / (size * size * self.pairs))
 
     def interaction(self, inside: Tensor, outside: Tensor, size: int) -> Tensor:
         return self.kernel(self.y[outside], self.y[inside]) * (2.0 / (size * size * self.pairs))
@@ -173,7 +200,7 @@ class DiSFFixed(SetFunction):
 
     def random_value(self, size: int, generator: torch.Generator, poll: Poll = no_poll) -> float:
         """Exact: a row is in with probability S / n, a pair with S (S - 1) / (n (n - 1))."""
-        everything = Crowding(self, torch.ones(self.n, device=self.device), torch.float64, poll)
+        everything = Crowding(self, torch.ones(self.n, dtype=torch.bool, device=self.device), torch.float64, poll)
         own = float(self.own(torch.float64).sum())
         pair = (size - 1) / max(self.n - 1, 1)
         return -(own + pair * (everything.total - own)) / (size * self.n * self.pairs)

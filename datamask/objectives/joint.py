@@ -200,6 +200,16 @@ class Joint:
             gradient = gradient + weight * given[1].double()
         return value, gradient
 
+    def bend(self, rows: Tensor, change: Tensor, size: int, poll: Poll = no_poll) -> Tensor | None:
+        """How the gradient of `concave` changes with the weights of few rows; see `SetFunction.bend`."""
+        total = torch.zeros(self.n, dtype=torch.float64, device=self.device)
+        for term in self.counting:
+            bent = term.function.bend(rows, change, size, poll)
+            if bent is None:
+                return None
+            total += (1 - self.lamb) * term.weight * term.scale.slope * bent.double()
+        return total
+
     @property
     def quadratic(self) -> bool:
         """Whether the function of `concave` is at most quadratic in the weights."""

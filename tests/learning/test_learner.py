@@ -14,6 +14,7 @@ from datamask.learning import counterfactual
 from datamask.learning import learner as learner_module
 from datamask.learning.problem import Problem
 from datamask.learning.state import State
+from datamask.objectives import disf
 from datamask.objectives.disf import DiSF
 from datamask.objectives.facility import Facility, exact_lists
 from datamask.objectives.joint import Joint, Scale, Term
@@ -157,6 +158,8 @@ def test_learning_stops_once_the_selection_stands_still_where_swaps_outdo_it(mon
     monkeypatch.setattr(counterfactual, "STILL", -1.0)
     monkeypatch.setattr(learner_module, "STILL", -1.0)
     assert run(decorrelating("counterfactual")).step == counterfactual.BEFORE_SWAPS
+    monkeypatch.setattr(disf, "LONG_STEP", 0.0)
+    assert run(decorrelating("counterfactual")).step == counterfactual.LONG_STEPS
     joint = learner.problem.joint
     every = decorrelating("counterfactual", n_epochs=59)
     assert joint.evaluate(learner.result(ended)).joint >= joint.evaluate(every.result(run(every))).joint - 0.005

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 
+import datamask.learning.own_scale_swaps as own_scale_module
 from datamask.errors import Stopped
 from datamask.learning.batch_swaps import batch_swaps
 from datamask.learning.own_scale_swaps import Moments, own_scale_swaps, polish_on_own_scale
@@ -120,3 +121,25 @@ def test_it_serves_this_objective_alone_and_stops():
 
     with pytest.raises(Stopped):
         own_scale_swaps(problem, mask_of(range(5), 20), poll)
+
+
+def test_many_rows_end_as_high_though_a_pass_tries_few_of_them(monkeypatch):
+    rng = np.random.default_rng(5)
+    function = DiSF.bind(torch.from_numpy(rng.normal(size=(3000, 30)) @ rng.normal(size=(30, 30))).float())
+    joint = Joint(
+        Quality(torch.from_numpy(rng.normal(size=3000))), (Term("disf", 1.0, function, Scale(-0.1, 20.0)),), 0.3
+    )
+    problem = Problem(joint, 900, torch.arange(3000), torch.randperm(3000, generator=torch.Generator().manual_seed(1)))
+    start, tried, split = mask_of(rng.choice(3000, 900, replace=False), 3000), [], torch.split
+    every = own_scale_swaps(problem, start)[0]
+
+    def counting(rows, size):
+        tried.append(len(rows))
+        return split(rows, size)
+
+    monkeypatch.setattr(own_scale_module, "MANY_ROWS", 1000)
+    monkeypatch.setattr(own_scale_module, "TRIED", 2)
+    monkeypatch.setattr(torch, "split", counting)
+    few = own_scale_swaps(problem, start)[0]
+    assert min(tried) < 1000 and tried[-1] == 3000  # the last pass tries all
+    assert joint.evaluate(few).joint >= joint.evaluate(every).joint - 1e-4

@@ -15,6 +15,7 @@ from datamask.errors import Stopped
 from datamask.objectives import disf
 from datamask.objectives.disf import DiSF
 from datamask.objectives.disf_fixed import Crowding
+from datamask.objectives.forms import add_products, form
 from tests.reference import truth
 
 
@@ -193,3 +194,45 @@ def test_rows_that_are_standardised_as_they_are_asked_for_change_no_value(name, 
     for of in (lambda f: f.values(mask[None]), lambda f: f.marginals(mask[None]), lambda f: f.final_marginals(mask)):
         assert torch.equal(of(made), of(held))
     assert made.value(mask) == held.value(mask) and torch.equal(made.gains(mask), held.gains(mask))
+
+
+@pytest.mark.parametrize("d", [30, 300])
+def test_few_changed_weights_bend_the_gradient_as_computing_it_anew_does(d, rng):
+    n, size = 700, 200
+    fixed = objectives.load("disf_fixed").bind(torch.from_numpy(rng.normal(size=(n, d))).float())
+    before = torch.from_numpy(rng.uniform(size=n))
+    rows = torch.from_numpy(rng.choice(n, d // 2, replace=False))
+    after = before.clone()
+    after[rows] = torch.from_numpy(rng.uniform(size=len(rows)))
+    bent = fixed.bend(rows, (after - before)[rows], size)
+    gradients = [fixed.concave(weights, size)[1] for weights in (before, after)]
+    expected = (gradients[1] - gradients[0]).numpy()
+    assert bent.numpy() == pytest.approx(expected, abs=1e-5 * np.abs(expected).max())
+    assert fixed.bend(torch.arange(d // 2 + 1), torch.ones(d // 2 + 1), size) is None
+
+
+def test_forms_and_sums_of_wide_rows_are_those_of_numpy(rng):
+    rows, matrix = rng.normal(size=(900, 700)), rng.normal(size=(700, 700))
+    matrix += matrix.T
+    wide = torch.from_numpy(rows)
+    assert form(wide, torch.from_numpy(matrix)).numpy() == pytest.approx(((rows @ matrix) * rows).sum(1))
+    for weights in (None, rng.uniform(size=900)):
+        second, given = torch.zeros(700, 700, dtype=torch.float64), None if weights is None else torch.tensor(weights)
+        total = add_products(second, wide.float() + 5.0, given)
+        whole, weighted = rows + 5.0, np.ones(900) if weights is None else weights
+        assert total.numpy() == pytest.approx(weighted @ whole, rel=1e-6)
+        expected = (whole.T * weighted) @ whole
+        assert second.numpy() == pytest.approx(expected, abs=1e-6 * expected.max())
+
+
+def test_values_of_many_members_are_those_of_numpy(rng):
+    features = torch.from_numpy(rng.normal(size=(5000, 20)) @ rng.normal(size=(20, 20))).float()
+    fixed, mask = objectives.load("disf_fixed").bind(features), torch.from_numpy(rng.permutation(5000) < 2500)
+    y = fixed.y[mask].double().numpy()
+    moment = y.T @ y
+    expected = -(np.square(moment).sum() - np.square(np.diag(moment)).sum()) / 2500**2 / fixed.pairs
+    assert fixed.value(mask) == pytest.approx(expected, rel=1e-6)
+    weights = mask.double() * 0.9
+    value, gradient = fixed.concave(weights, 2500)
+    assert value == pytest.approx(0.81 * expected, rel=1e-9)
+    assert float(gradient @ weights) == pytest.approx(2 * value, rel=1e-6)
