@@ -31,9 +31,10 @@ ENOUGH = 1e-5
 """A pass that improves the sum of squares by less than this share is the last. With 2e-4, runs from different starts
 ended up to 5e-4 of the range apart, with 1e-5 within 2e-5. A pass costs half as much as a learned step."""
 
-TRIED = 16
+TRIED = 4
 """Of more than `MANY_ROWS` rows a pass tries so many members, and as many others, for each swap of the pass before:
-those whose prices are nearest to each other. Where that gains no more, all are tried once again."""
+those whose prices are nearest to each other. Where that gains no more, all are tried once again. On 30,000 rows of
+1,024 dimensions swaps end within 1e-5 of where 13 passes over all rows do, in a third of the time."""
 
 FEW_ROWS = 2_000
 """Up to so many rows exact swaps follow, and a second start from what diversity alone selects. Few members are too few

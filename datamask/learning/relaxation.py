@@ -7,7 +7,8 @@ Where every term has a concave function F of inclusion weights that equals f on 
 
 (the Frank-Wolfe gap; Jaggi 2013). The maximum is the sum of the S largest entries of g over the eligible rows (under
 the rules, where there are any). Where F is at most quadratic, the line search is exact and the gradient after a step is
-a mix of two known ones: a step costs one evaluation at the vertex. Else a share of the way is tried that follows from
+a mix of two known ones: a step costs one evaluation at the vertex; of the second moments of wide rows little of one,
+once vertices differ in few rows (`SetFunction.bend`). Else a share of the way is tried that follows from
 where the step before ended, and another where F's slope there says that it is far too short or too long: one evaluation
 more in ten steps.
 Under a token budget the maximum runs over fractional selections too (`datamask.learning.limits`), and is no smaller for

@@ -98,12 +98,13 @@ class DiSFFixed(SetFunction):
         """Off-diagonal part of ``sum_i w_i y_i y_i'``, ``(d, d)``; rows of weight 0 are skipped."""
         rows = weights.nonzero().squeeze(1)
         total = torch.zeros(self.d, self.d, dtype=dtype, device=self.device)
-        summed = dtype == torch.float64 and len(rows) > SUMMED_ROWS
+        summed = len(rows) > SUMMED_ROWS
+        whole = summed and bool((weights[rows] == 1).all())
         for part in chunks(len(rows), SUMMED_ROWS if summed else ELEMENTS_AT_ONCE // (4 * self.d)):
             poll()
             y, shares = self.y[rows[part]], weights[rows[part]]
             if summed:
-                add_products(total, y, None if weights.dtype == torch.bool else shares)
+                add_products(total, y, None if whole else shares)
             else:
                 y = y.to(dtype)
                 total += y.T @ (y * shares.to(dtype)[:, None])
