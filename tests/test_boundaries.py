@@ -178,7 +178,6 @@ ALIASES = {
         (
             "runs.run_facts",
             "runs.imports",
-            "runs.digests",
             "runs.recording",
             "runs.whole",
             "runs.execution",

@@ -144,18 +144,6 @@ def test_runs_are_listed_shown_and_exported(here, capsys):
     assert len(Path("ids.csv").read_text().splitlines()) == len(chosen) + 1
 
 
-def test_rows_without_a_digest_are_exported_with_a_warning(here, capsys):
-    assert run("select", "in.parquet", "--output", "o.parquet", "--json", *FAST) == 0
-    run_id = last_json(capsys)["run_id"]
-    assert run("runs", "export", run_id, "--rows", "rows.parquet") == 0
-    assert "warning" not in capsys.readouterr().err
-    with RunStore("runs").get(run_id).writer() as writer:
-        writer.update_facts(contents={})
-    assert run("runs", "export", run_id, "--rows", "again.parquet") == 0
-    warning = next(line for line in capsys.readouterr().err.splitlines() if "warning" in line)
-    assert "cannot be checked" in warning and Path("again.parquet").exists()
-
-
 def test_score_gives_values_and_overlap_beside_chance(here, capsys):
     for name, estimator in (("a", "random"), ("b", "top-quality")):
         assert (

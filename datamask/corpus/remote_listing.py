@@ -8,15 +8,19 @@ from __future__ import annotations
 import fnmatch
 import re
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from datamask.corpus.listing import ListingLimit, is_hidden, is_pattern, matches_hidden
+from datamask.corpus.readers.stamps import content_stamp
 from datamask.corpus.threads import in_threads
 from datamask.errors import InputError, RemoteError
 from datamask.polling import Poll, no_poll, poll_of
 from datamask.storage.address import WEB, Address, is_address
 from datamask.storage.remote import entries, file_stamp, is_folder
 from datamask.storage.stores import Entry
+
+T = TypeVar("T")
 
 AT_ONCE = 16
 """Requests under way: they wait for the store, not for the processor."""
@@ -60,19 +64,33 @@ def file_stamps(paths: Sequence[str], poll: Poll = no_poll) -> list[tuple[int, .
     Raises:
         RemoteError: a store refuses to tell, or does not answer. Stopped: from `poll`.
     """
+    return _each(file_stamp, paths, poll)
+
+
+def content_stamps(paths: Sequence[str], poll: Poll = no_poll) -> dict[str, str]:
+    """`readers.stamps.content_stamp` of each file that is there, by its path.
+
+    Raises:
+        InputError: one cannot be read. RemoteError, Stopped: as `file_stamps`.
+    """
+    stamps = zip(paths, _each(content_stamp, paths, poll), strict=True)
+    return {path: stamp for path, stamp in stamps if not isinstance(stamp, OSError)}
+
+
+def _each(look: Callable[[str, Poll], T], paths: Sequence[str], poll: Poll) -> list[T | OSError]:
     stop = threading.Event()
 
-    def stamp(place: int) -> tuple[int, ...] | OSError:
+    def looked(place: int) -> T | OSError:
         try:
-            return file_stamp(paths[place], poll_of(stop.is_set))
+            return look(paths[place], poll_of(stop.is_set))
         except RemoteError:
             raise
         except OSError as error:
             return error
 
     if not any(map(is_address, paths)):
-        return [stamp(place) for place in range(len(paths))]
-    return in_threads(stamp, len(paths), threads=AT_ONCE, poll=poll, stop=stop)
+        return [looked(place) for place in range(len(paths))]
+    return in_threads(looked, len(paths), threads=AT_ONCE, poll=poll, stop=stop)
 
 
 def _child(folder: Address, name: str) -> Address:

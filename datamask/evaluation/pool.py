@@ -46,8 +46,8 @@ class Pool:
         quality: the bound quality term.
         seconds_graph: time spent building or loading neighbour graphs.
         ends: ends of scales that are known already, of `datamask.evaluation.anchors`.
-        stamps: by what the system knew the corpus's files before they were opened (`datamask.runs.digests`); empty
-            where nobody noted it.
+        stamps: by what the contents of the corpus's files were known before they were opened, by path; empty where
+            nobody noted it.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class Pool:
         self.features = tensor(self.space.features).to(device)
         self.quality = Quality(tensor(corpus.quality).to(device))
         self.seconds_graph = 0.0
-        self.stamps: dict[str, tuple[int, ...]] = {}
+        self.stamps: dict[str, str] = {}
         self._graph: NeighborGraph | None = None
         self._functions: dict[tuple[str, int, float | None], SetFunction] = {}
         self._spent: dict[float, Quality] = {}

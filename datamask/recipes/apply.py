@@ -27,11 +27,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from datamask.corpus.readers.shard import Shard, output_names
+from datamask.corpus.readers.stamps import footer_digest
 from datamask.corpus.sampling import row_hash
 from datamask.corpus.shards import Source
 from datamask.corpus.threads import Tally, one_blas_thread
 from datamask.errors import InputError, OptionError, Stopped
-from datamask.files import check_regular, open_regular, replacing, sweep
+from datamask.files import check_regular, replacing, sweep
 from datamask.parquet import (
     UNREADABLE,
     Gathering,
@@ -76,9 +77,6 @@ RECIPE_FILE = "recipe.json"
 
 LOCK_FILE = ".apply.lock"
 """In the same folder: held by the process that claims it or writes into it."""
-
-TAIL_BYTES = 1 << 16
-"""Of a shard without a footer, so many bytes at its end are digested in its place."""
 
 MOST_NAMED = 3
 """So many files are named in a refusal."""
@@ -347,30 +345,6 @@ def shard_stamp(shard: Shard, poll: Poll = no_poll) -> tuple[str, list[int]]:
     if is_address(shard.path):
         return shard.path, list(stamp)
     return str(Path(shard.path).absolute()), list(stamp[:2])  # a copy of the folder is the same shards
-
-
-def footer_digest(path: str) -> str:
-    """Return a digest of a shard's end: a file rewritten with the same size and time has another one.
-
-    The footer of a parquet file says where each column chunk lies and what its extremes are. Of files without one it is
-    the last `TAIL_BYTES`.
-
-    Raises:
-        InputError: it is gone, or cannot be read.
-    """
-    try:
-        with open_regular(path, "name another") as file:
-            size = file.seek(0, os.SEEK_END)
-            file.seek(max(0, size - 8))
-            tail = file.read(8)
-            length = int.from_bytes(tail[:4], "little") + 8 if tail[4:] == b"PAR1" else TAIL_BYTES
-            file.seek(max(0, size - length))
-            digest = hashlib.blake2b(digest_size=16)
-            while piece := file.read(TAIL_BYTES):
-                digest.update(piece)
-            return digest.hexdigest()
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror or error}") from error
 
 
 def _note(sink: Gathering, expected: dict[str, Any], counts: Counts) -> None:

@@ -25,9 +25,8 @@ from datamask.errors import OptionError, StoreError
 from datamask.polling import Poll
 from datamask.quotas import NO_VALUE
 from datamask.recipes.batches import shard_batches
-from datamask.runs.contents import changed
+from datamask.runs.contents import changed, check_unchanged, shards_of
 from datamask.runs.detached import start_run
-from datamask.runs.exports import check_rewritten
 from datamask.runs.folders import SCRATCH
 from datamask.runs.rooted import rooted
 from datamask.runs.store import Run, RunStore
@@ -137,7 +136,7 @@ def groups_of(
     kept, unused = _places(run.selection()), _places(run.left_out())
     source = open_sources(run.config.corpus, Work(work.poll))["input"]
     _check_shards(run, source)
-    check_rewritten(run, work.poll)
+    check_unchanged(run, shards_of(run), work.poll)
     counts: dict[str, list[int]] = {}
     total = max(1, source.rows)
     done = 0

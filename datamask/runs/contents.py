@@ -1,15 +1,13 @@
-"""What the selected rows hold: read again from the shards, and kept as a digest that tells whether they are the same.
+"""The shards of a run, read again for its selected rows.
 
-Ids alone do not tell: a shard may be written anew with the same ids and other texts. When a run ends, all columns of
-the selected rows are read once more and digested per shard (`datamask.runs.digests`); an export reads them anyway, and
-compares.
+A shard may be written anew with the same ids and other texts. So a run notes by what the contents of its files were
+known before they were opened (`corpus.readers.stamps.content_stamp`), and an export compares.
 """
 
 from __future__ import annotations
 
-import hashlib
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -20,7 +18,7 @@ import pyarrow.compute as pc
 from datamask.corpus.readers import Wanted
 from datamask.corpus.readers import shard as files
 from datamask.corpus.readers.ids import id_values
-from datamask.corpus.readers.kinds import is_list, is_string
+from datamask.corpus.readers.stamps import content_stamp
 from datamask.errors import InputError
 from datamask.parquet import without_views
 from datamask.polling import Poll, no_poll
@@ -30,9 +28,6 @@ from datamask.storage.remote import is_folder
 
 BATCH_ROWS = 8192
 """Rows read at a time: 768 float32 dimensions are 24 MB."""
-
-UNSETTLED = "changed"
-"""In the place of the digest of a shard that was rewritten while the run went on: equal to no digest."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +106,7 @@ def open_file(path: FilePath, poll: Poll = no_poll) -> files.Shard:
         InputError: it is gone, or cannot be read. RemoteError: its store does not answer. Stopped: from `poll`.
     """
     if not _exists(path, poll):
-        raise InputError(f"{path} is gone since the run; put it back to export its rows")
+        raise gone(path)
     return files.open_shard(str(path), poll)
 
 
@@ -143,6 +138,28 @@ def selected_rows(shard: ShardRows, poll: Poll) -> Iterator[pa.Table]:
         raise changed(shard.path, f"it has no row {int(keep[-1]):,} any more")
 
 
+def check_unchanged(run: Run, shards: Iterable[ShardRows], poll: Poll) -> None:
+    """Refuse shards that were written anew since the run opened them.
+
+    Raises:
+        InputError: one is gone or has changed. RemoteError: a store does not answer. Stopped: from `poll`.
+    """
+    noted: dict[str, str] = run.facts().get("contents", {})
+    for shard in shards:
+        path = str(shard.path)
+        try:
+            now = content_stamp(path, poll)
+        except FileNotFoundError:
+            raise gone(shard.path) from None
+        if noted.get(path, now) != now:
+            raise changed(shard.path, "it was written anew")
+
+
+def gone(path: FilePath) -> InputError:
+    """The error for a shard that is not there any more."""
+    return InputError(f"{path} is gone since the run; put it back to export its rows")
+
+
 def changed(path: FilePath, how: str) -> InputError:
     """The error for a shard that is not what it was when the run read it."""
     return InputError(f"{path} has changed since the run: {how}; run the selection again")
@@ -172,79 +189,3 @@ def _check_ids(shard: ShardRows, rows: pa.Table, expected: pa.ChunkedArray) -> N
         same = False
     if not same:
         raise changed(shard.path, f"its {shard.id_name!r} column holds other ids")
-
-
-# -- the digest -------------------------------------------------------------------------------------------------------
-
-
-class Digest:
-    """A digest of rows: names and values of all columns, whatever the batches, chunks, encodings and compression."""
-
-    def __init__(self) -> None:
-        self._parts: dict[str, hashlib.blake2b] = {}
-
-    def add(self, rows: pa.Table) -> None:
-        """Take note of more rows, in their order."""
-        for place, (name, column) in enumerate(zip(rows.column_names, rows.columns)):
-            for chunk in column.chunks:
-                self._add(f"{place} {name}", chunk)
-
-    def text(self) -> str:
-        """The digest of all rows so far, in hex."""
-        whole = hashlib.blake2b(digest_size=16)
-        for name in sorted(self._parts):
-            whole.update(f"{name}\0{self._parts[name].hexdigest()}\0".encode())
-        return whole.hexdigest()
-
-    def _add(self, name: str, values: pa.Array) -> None:
-        kind = values.type
-        if isinstance(kind, pa.BaseExtensionType):
-            self._add(name, values.storage)
-            return
-        if pa.types.is_dictionary(kind):
-            self._add(name, values.dictionary_decode())
-            return
-        self._update(f"{name} valid", pc.is_valid(values).cast(pa.uint8()))
-        if _is_text(kind):
-            values = values.cast(pa.large_binary()).fill_null(b"")
-            self._update(f"{name} lengths", pc.binary_length(values))
-            self._update_bytes(f"{name} bytes", values)
-        elif pa.types.is_struct(kind):
-            for field, child in zip(kind, values.flatten()):
-                self._add(f"{name}.{field.name}", child)
-        elif is_list(kind):
-            self._update(f"{name} lengths", pc.list_value_length(values).cast(pa.int64()))
-            self._add(f"{name}[]", pc.list_flatten(values))
-        elif pa.types.is_nested(kind):  # maps and unions are rare, and have no one layout: as Python writes them
-            self._add(f"{name} repr", pa.array([repr(value) for value in values.to_pylist()], pa.large_string()))
-        elif not pa.types.is_null(kind):
-            self._update(f"{name} {kind}", values)
-
-    def _update(self, name: str, values: pa.Array) -> None:
-        """Take note of values of a fixed width; what lies under a null counts as zero."""
-        if pa.types.is_boolean(values.type):
-            values = values.cast(pa.uint8())
-        buffer, width = values.buffers()[1], values.type.bit_width // 8
-        if buffer is None:
-            return
-        content = np.frombuffer(buffer, np.uint8)[values.offset * width : (values.offset + len(values)) * width]
-        if values.null_count:
-            content = content.reshape(len(values), width) * pc.is_valid(values).to_numpy(zero_copy_only=False)[:, None]
-        self._hasher(name).update(np.ascontiguousarray(content).data)
-
-    def _update_bytes(self, name: str, values: pa.LargeBinaryArray) -> None:
-        _, offsets, content = values.buffers()
-        if content is None or not len(values):
-            return
-        edges = np.frombuffer(offsets, np.int64)[values.offset : values.offset + len(values) + 1]
-        self._hasher(name).update(memoryview(content)[int(edges[0]) : int(edges[-1])])
-
-    def _hasher(self, name: str) -> hashlib.blake2b:
-        if name not in self._parts:
-            self._parts[name] = hashlib.blake2b(digest_size=16)
-        return self._parts[name]
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    of_bytes = pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_binary_view(kind)
-    return bool(is_string(kind) or of_bytes)

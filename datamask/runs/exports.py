@@ -1,8 +1,7 @@
 """Files to take home from a run: the selected ids, the corpus's own rows filtered, and a mask per shard.
 
 Command line and dashboard share these. All of them read the run folder and, where rows are wanted, the shards again,
-batch by batch; a shard that is gone, or whose selected rows hold something else than when the run ended, is refused,
-never half used. `unchecked` says where a run is too old for that.
+batch by batch; a shard that is gone, or was written anew since the run opened it, is refused, never half used.
 """
 
 from __future__ import annotations
@@ -19,9 +18,8 @@ from datamask.evaluation.result import NO_RESULT
 from datamask.files import replacing
 from datamask.polling import Poll
 from datamask.repeat_counts import refusal
-from datamask.runs.contents import UNSETTLED, Digest, ShardRows, changed, open_file, selected_rows, shards_of
+from datamask.runs.contents import ShardRows, changed, check_unchanged, open_file, selected_rows, shards_of
 from datamask.runs.store import Run
-from datamask.storage.address import FilePath
 from datamask.tables import (
     OF_ROWS,
     common_schema,
@@ -107,19 +105,15 @@ def filtered_rows(run: Run, path: str | Path, work: Work = UNWATCHED) -> int:
     """
     run.selection()  # rows.parquet of an unfinished run is not the last word
     shards = [shard for shard in shards_of(run) if shard.selected.any()]
-    return write_rows(shards, path, _noted_digests(run), work)
+    check_unchanged(run, shards, work.poll)
+    return write_rows(shards, path, work)
 
 
-def write_rows(
-    shards: list[ShardRows],
-    path: str | Path,
-    noted: dict[str, str | None] | None = None,
-    work: Work = UNWATCHED,
-) -> int:
+def write_rows(shards: list[ShardRows], path: str | Path, work: Work = UNWATCHED) -> int:
     """Write the selected rows of some shards, as `filtered_rows`.
 
     Args:
-        shards: each with a selected row at least. noted: what they held; None: only their ids are compared.
+        shards: each with a selected row at least.
 
     Returns, Raises: as `filtered_rows`.
     """
@@ -130,13 +124,10 @@ def write_rows(
     total, written = sum(int(shard.selected.sum()) for shard in shards), 0
     with replacing(path) as part, table_sink(part, kind, schema, [shard.id_name for shard in shards[:1]]) as sink:
         for shard in shards:
-            digest = Digest()
             for rows in selected_rows(shard, work.poll):
-                digest.add(rows)
                 sink.write(conform(rows, schema))
                 written += rows.num_rows
                 work.report(written / total, f"writing row {written:,} of {total:,}")
-            _check_contents(shard.path, digest, noted)
     return written
 
 
@@ -164,10 +155,9 @@ def write_masks(run: Run, place: str | Path, work: Work = UNWATCHED) -> list[Pat
     """
     run.selection()  # rows.parquet of an unfinished run is not the last word
     together = is_file(place, "mask", OF_ROWS)
-    shards, noted = shards_of(run), _noted_digests(run)
+    shards = shards_of(run)
+    check_unchanged(run, shards, work.poll)
     counts = [_row_count(shard, work.poll) for shard in shards]
-    for shard in shards:
-        _check_unread(shard, noted, work.poll)
     if together:
         with replacing(place) as part, table_sink(part, format_of(place), with_places(MASK), ids=()) as sink:
             for index, (shard, count) in enumerate(zip(shards, counts)):
@@ -191,57 +181,6 @@ def _mask(shard: ShardRows, count: int) -> pa.Table:
 
 
 # -- helpers ----------------------------------------------------------------------------------------------------------
-
-
-def unchecked(run: Run) -> str | None:
-    """Why an export of this run's rows cannot be checked, in a sentence; None where it can."""
-    noted = _noted_digests(run)
-    if noted and None not in noted.values():
-        return None
-    return (
-        "This run keeps no digest of what all its selected rows hold: whether the shards still hold the same cannot be "
-        "checked beyond ids and lengths."
-    )
-
-
-def check_rewritten(run: Run, poll: Poll) -> None:
-    """Refuse shards whose selected rows hold something else than when the run ended.
-
-    Files of the disk that nobody wrote since the run began are not read.
-
-    Raises:
-        InputError: a shard is gone or has changed. RemoteError: a store does not answer.
-        Stopped: from `poll`.
-    """
-    noted, began = _noted_digests(run), run.created
-    for shard in shards_of(run):
-        path = shard.path
-        # the time of the file's record, which nobody can put back; systems write it some milliseconds late
-        if isinstance(path, Path) and path.exists() and path.stat().st_ctime < began - 1.0:
-            continue
-        _check_unread(shard, noted, poll)
-
-
-def _noted_digests(run: Run) -> dict[str, str | None]:
-    """What was noted of the files' contents when the run ended, by path; None where there was no telling."""
-    noted: dict[str, str | None] = run.facts().get("contents", {})
-    return noted
-
-
-def _check_unread(shard: ShardRows, noted: dict[str, str | None], poll: Poll) -> None:
-    if shard.selected.any():
-        digest = Digest()
-        for rows in selected_rows(shard, poll):
-            digest.add(rows)
-        _check_contents(shard.path, digest, noted)
-
-
-def _check_contents(path: FilePath, digest: Digest, noted: dict[str, str | None] | None) -> None:
-    expected = None if noted is None else noted.get(str(path))
-    if expected == UNSETTLED:
-        raise changed(path, "it was written anew while the run was going on")
-    if expected is not None and expected != digest.text():
-        raise changed(path, "its selected rows hold something else")
 
 
 def _row_count(shard: ShardRows, poll: Poll) -> int:

@@ -18,7 +18,6 @@ from typing import Any
 import torch
 
 from datamask.config import RunConfig, SelectionConfig
-from datamask.corpus.shards import list_files
 from datamask.corpus.shared_corpora import shared_corpora
 from datamask.errors import DatamaskError, InputError, OptionError
 from datamask.evaluation.id_lists import IdList, read_rows
@@ -27,7 +26,8 @@ from datamask.evaluation.problems import pose
 from datamask.evaluation.result import RunEffort, RunResult
 from datamask.evaluation.selection import Selection
 from datamask.learning.device import resolve
-from datamask.runs import contents, digests, run_facts
+from datamask.runs import run_facts
+from datamask.runs.mapping import input_stamps
 from datamask.runs.store import Run, RunStore
 from datamask.work.context import UNWATCHED, Work
 
@@ -54,7 +54,7 @@ def import_ids(store: RunStore, config: RunConfig, work: Work = UNWATCHED) -> Ru
         raise OptionError("--ids is required: the file of the ids that are to be imported")
     began = time.perf_counter()
     device = resolve(config.selection.device)
-    opened = digests.stamps(list_files(config.corpus.inputs, poll=work.poll, split=config.corpus.split), work.poll)
+    stamps = input_stamps(config.corpus, work.poll)
     corpus = shared_corpora().get(config.corpus, work.part(0.0, 0.3), beside=config.selection.beside)
     id_list = read_rows(ids, corpus)
     if id_list.unknown and not config.ignore_unknown:
@@ -108,12 +108,7 @@ def import_ids(store: RunStore, config: RunConfig, work: Work = UNWATCHED) -> Ru
         selection,
         lambda run: selection.result.of_run(run.id, effort, pool.graph_facts(), unknown_ids=id_list.unknown),
         _ending(ids, id_list),
-        lambda run: digests.digests(
-            contents.shards_of(run),
-            opened,
-            work.poll,
-            same=lambda: digests.still_same(config.corpus, corpus, work.poll),
-        ),
+        stamps,
     )
     work.report(1.0, "done")
     return run
@@ -135,7 +130,7 @@ def _written(
     selection: Selection,
     result: Callable[[Run], RunResult],
     ending: str,
-    digested: Callable[[Run], dict[str, str | None]],
+    stamps: dict[str, str],
 ) -> Run:
     """The run folder, whole or not at all."""
     run = store.create(config)
@@ -144,7 +139,7 @@ def _written(
             writer.set_status("running", message="writing")
             writer.update_facts(**facts)
             writer.write_rows(selection.rows_table())
-            writer.update_facts(contents=digested(run))
+            writer.update_facts(contents=stamps)
             writer.write_selection(selection.table(), run_facts.provenance(run))
             writer.finish("done", result(run), ending)
     except BaseException:

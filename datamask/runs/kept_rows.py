@@ -41,7 +41,7 @@ def write_kept(corpus: Corpus, kept: np.ndarray, path: str | Path, work: Work = 
         )
     if Path(path).resolve() in {Path(file).resolve() for file in facts.files}:
         raise InputError(f"--remove {path} is one of the inputs; name another file")
-    return write_rows(_shards(corpus, kept), path, work=work)
+    return write_rows(_shards(corpus, kept), path, work)
 
 
 def _shards(corpus: Corpus, kept: np.ndarray) -> list[ShardRows]:

@@ -9,9 +9,13 @@ from pathlib import Path
 
 from datamask.config import CorpusConfig, SelectionConfig
 from datamask.corpus.corpus import Corpus
+from datamask.corpus.remote_listing import content_stamps
+from datamask.corpus.shards import list_files
 from datamask.corpus.shared_corpora import shared_corpora
 from datamask.memory import ACROSS_A_NETWORK, IN_MEMORY, file_system
+from datamask.polling import Poll
 from datamask.runs.store import Run
+from datamask.storage.address import path_of
 from datamask.work.context import UNWATCHED, Work
 
 SAMPLE_ROWS, SAMPLE_MEMBERS, LARGEST_SAMPLE = 20_000, 100, 200_000
@@ -61,3 +65,13 @@ def open_selected_from(
     if folder is None:
         return shared_corpora().get(config, work, beside=beside)
     return shared_corpora().get(replace(config, rows=None), work, beside=beside, into=Path(folder))
+
+
+def input_stamps(corpus: CorpusConfig, poll: Poll) -> dict[str, str]:
+    """By what the contents of the input files are known, by path; to be taken before they are opened.
+
+    Raises:
+        InputError: a file cannot be read. RemoteError: a store does not answer. Stopped: from `poll`.
+    """
+    files = list_files(corpus.inputs, poll=poll, split=corpus.split)
+    return content_stamps([str(path_of(path)) for path in files], poll)

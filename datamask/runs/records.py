@@ -89,7 +89,7 @@ FACTS: Schema = {
     "sweep": TEXT,
     "swept": {},
     "own_code": {EVERY: TEXT},
-    "contents": {EVERY: TEXT | NONE},
+    "contents": {EVERY: TEXT},
     "whole": (WHOLE, NONE),
 }
 

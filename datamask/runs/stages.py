@@ -19,7 +19,6 @@ from datamask.config import CorpusConfig, SelectionConfig
 from datamask.corpus.corpus import Corpus
 from datamask.corpus.list_length import list_length
 from datamask.corpus.neighbors import search_for
-from datamask.corpus.shards import list_files
 from datamask.corpus.threads import thread_count
 from datamask.errors import DatamaskError, RunStateError
 from datamask.evaluation.pool import Pool
@@ -30,10 +29,10 @@ from datamask.learning.loop import Estimator, learn
 from datamask.learning.state import State
 from datamask.learning.warm_start import WarmStart
 from datamask.measured import Anchors
-from datamask.runs import contents, digests, phases, run_facts, whole
+from datamask.runs import phases, run_facts, whole
 from datamask.runs.execution import Execution
 from datamask.runs.folders import RUN_ID
-from datamask.runs.mapping import open_selected_from, place_sentence, selected_from
+from datamask.runs.mapping import input_stamps, open_selected_from, place_sentence
 from datamask.runs.phases import Phase
 from datamask.runs.recording import Recorder
 from datamask.runs.records import CHECKPOINT
@@ -112,7 +111,7 @@ def open_pool(
         work: whether to go on, and who hears how far the pool's preparation is. open_corpus: gives the corpus.
     """
     device = resolve(config.device)
-    stamps = digests.stamps(list_files(corpus_config.inputs, poll=work.poll, split=corpus_config.split), work.poll)
+    stamps = input_stamps(corpus_config, work.poll)
     pool = Pool.under(config, open_corpus(), device, cache_dir, work)
     pool.stamps = stamps
     return pool
@@ -259,7 +258,7 @@ def measure_selection(execution: Execution) -> None:
 
 
 def write_selection(execution: Execution) -> None:
-    """Write the rows, the selection, and a digest of what the selected rows hold; the run is done."""
+    """Write the rows, the selection, and by what the contents of the files were known; the run is done."""
     run, writer, pool, selection = execution.run, execution.writer, execution.pool, execution.selection
     execution.pace.begin(Phase.WRITING)
     result = selection.result.of_run(
@@ -273,15 +272,7 @@ def write_selection(execution: Execution) -> None:
     else:
         whole.write_rows(execution, execution.sample)
     writer.write_selection(selection.table(), run_facts.provenance(run))
-    writer.update_facts(
-        contents=digests.digests(
-            contents.shards_of(run),
-            pool.stamps,
-            execution.poll,
-            lambda share: execution.say("noting what the selected rows hold"),
-            lambda: digests.still_same(selected_from(run), pool.corpus, execution.poll),
-        )
-    )
+    writer.update_facts(contents=pool.stamps)
     execution.selection = replace(selection, result=result)
     writer.finish(
         "done",

@@ -191,7 +191,7 @@ def test_a_run_made_before_the_shards_changed_is_not_this_runs_result(page, samp
     assert sum(group.rows for group in counted) == N
     # the text of rows that no number of the sample tells of: ids and counts stay
     rewritten(folder / "1.parquet", "kind")
-    with pytest.raises(InputError, match=r"1\.parquet has changed since the run: its selected rows hold something"):
+    with pytest.raises(InputError, match=r"1\.parquet has changed since the run: it was written anew"):
         applying.groups_of(whole, "kind")
     app = page("pages/export.py", corpus=opening.key, run=run.id)
     app.selectbox(key="whole_column").select("kind").run()

@@ -103,7 +103,7 @@ def test_a_stop_is_heard_while_files_are_listed(store, monkeypatch):
         pytest.fail("listing went on")
 
     stop = []
-    monkeypatch.setattr("datamask.runs.stages.list_files", listing)
+    monkeypatch.setattr("datamask.runs.mapping.list_files", listing)
     assert execute(start(store), Work.of(lambda: bool(stop))) is None and stop
 
 

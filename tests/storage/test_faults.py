@@ -19,7 +19,6 @@ from datamask.corpus import first_look, open_corpus
 from datamask.corpus.opening import read_corpus
 from datamask.corpus.shards import list_files
 from datamask.errors import RemoteError, Stopped
-from datamask.runs import digests as digests_module
 from datamask.storage import patience
 from datamask.work.context import Work
 from tests.commands import FAST, ROOT, last_json, run, table
@@ -174,26 +173,6 @@ def test_a_run_whose_store_fails_can_be_gone_on_with(shard, proxy, tmp_path, mon
     proxy.heal()
     assert run("resume", name, "--json") == 0
     assert last_json(capsys)["status"] == "done" and (tmp_path / "out.parquet").exists()
-
-
-def test_a_store_that_fails_at_the_end_is_not_taken_for_shards_that_changed(
-    shard, proxy, tmp_path, monkeypatch, capsys
-):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("DATAMASK_REMOTE_TRIES", "2")
-    digests = digests_module.digests
-
-    def failing(*args, **more):
-        proxy.arm("cut", 0)
-        return digests(*args, **more)
-
-    with monkeypatch.context() as patched:
-        patched.setattr(digests_module, "digests", failing)
-        assert run("select", shard, "--output", "out.parquet", *FAST) == 2
-    assert "tried 2 times" in capsys.readouterr().err
-    proxy.heal()
-    (name,) = [path.name for path in (tmp_path / "runs").iterdir() if not path.name.startswith(".")]
-    assert run("resume", name) == 0 and run("runs", "export", name, "--rows", "rows.parquet") == 0
 
 
 def test_a_store_that_fails_in_the_middle_of_a_shard_says_so_in_every_format(proxy, bucket, monkeypatch):

@@ -10,7 +10,6 @@ from datamask.cli.output import print_json, say
 from datamask.cli.streams import print_text
 from datamask.errors import OptionError
 from datamask.repeat_counts import AS_SELECTED
-from datamask.runs import exports
 from datamask.runs.export_table import EXPORTS, flags
 from datamask.runs.store import RunStore
 from datamask.storage.address import harmless, is_address
@@ -35,8 +34,6 @@ def runs_export(options: argparse.Namespace) -> int:
             raise OptionError(f"--{export.name} must be on this machine, got {harmless(paths[export.name])}")
         export.check(paths[export.name])
     written: dict[str, str | list[str]] = {}
-    if any(export.needs_shards for export in asked) and (doubt := exports.unchecked(run)):
-        say(f"warning: {doubt}")
     with command_work() as work:
         for export in asked:
             wanted = {"amount": amount, "report": say} if export.amounts else {}

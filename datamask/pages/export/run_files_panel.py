@@ -16,7 +16,6 @@ from datamask.evaluation.result import NO_RESULT
 from datamask.pages.export import lines_panel
 from datamask.pages.export.lines_panel import File
 from datamask.repeat_counts import MOST, Amount
-from datamask.runs import exports
 from datamask.runs.export_table import EXPORTS, Export
 from datamask.runs.store import Run
 from datamask.work.worker import worker
@@ -51,8 +50,6 @@ def show(run: Run, shards: provenance.Shards) -> None:
     given = [export for export in EXPORTS if not export.amounts and not export.missing(run)]
     for export in given:
         _line(run, export, shards)
-    if any(export.needs_shards for export in given) and (doubt := exports.unchecked(run)):
-        st.caption(doubt)
 
 
 def missing(run: Run) -> None:
