@@ -46,8 +46,8 @@ class Pool:
         quality: the bound quality term.
         seconds_graph: time spent building or loading neighbour graphs.
         ends: ends of scales that are known already, of `datamask.evaluation.anchors`.
-        stamps: by what the contents of the corpus's files were known before they were opened, by path; empty where
-            nobody noted it.
+        stamps: by what the contents of the corpus's files were known before they were opened, by path; empty
+            where they were not noted.
     """
 
     def __init__(

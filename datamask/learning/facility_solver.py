@@ -8,6 +8,7 @@ are worth least are freed and spent anew, as long as that helps.
 from __future__ import annotations
 
 import itertools
+import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -16,7 +17,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from datamask.errors import Stopped
 from datamask.learning.batch_swaps import LEAST_GAIN, ROUNDS
 from datamask.learning.cost_benefit import Shares, cost_benefit_greedy
 from datamask.learning.eager_swaps import EagerSwaps, SwapLimits
@@ -25,7 +25,7 @@ from datamask.learning.medoids import Rules, greedy, pick_gains
 from datamask.learning.problem import Problem
 from datamask.learning.trace import PointSchedule, Trace, TracePoint, marks, no_trace
 from datamask.objectives.facility import Facility
-from datamask.polling import Poll, no_poll
+from datamask.polling import Poll, no_poll, poll_of
 
 FEWEST_SWAPS = 1 / 500
 """On approximate lists, swaps end after a pass over all rows that swapped a smaller share of the members. On 1,000,000
@@ -300,29 +300,29 @@ def _annealed(problem: Problem, known: _Known, mask: Tensor, poll: Poll, trace: 
     """The best of a selection and of what rounds of annealing with swaps make of it, bool ``(n,)``."""
     value, since, turn = problem.joint.evaluate(mask, poll).joint, 0, 0
     rounds, threads = min(MOST_ROUNDS, max(1, ROUND_ROWS // len(problem.eligible))), torch.get_num_threads()
+    stopping = threading.Event()
 
     def tried(start: Tensor, seed: int, poll: Poll) -> Tensor:
         return _swapped(problem, known, start.cpu().numpy().copy(), poll, temperatures=TEMPERATURES, seed=seed)
 
     def ahead(start: Tensor, seed: int) -> Tensor:
-        def needed() -> None:
-            if mask is not start:
-                raise Stopped("a round before it found a better selection")
-
-        return tried(start, seed, needed)
+        return tried(start, seed, poll_of(lambda: stopping.is_set() or mask is not start))
 
     # a round that finds nothing leaves the next one its start: as many as there are threads begin together
     with ThreadPoolExecutor(threads) as pool:
-        while turn < rounds and since < PATIENCE:
-            last = min(turn + threads, rounds, turn + PATIENCE - since)
-            later = [pool.submit(ahead, mask, seed) for seed in range(turn + 1, last)]
-            for trial in itertools.chain((tried(mask, turn, poll),), (each.result() for each in later)):
-                turn, since = turn + 1, since + 1
-                values = problem.joint.evaluate(trial, poll)
-                if values.joint > value:
-                    mask, value, since = trial, values.joint, 0
-                    trace(TracePoint({"anneals": turn}, values=values))
-                    break
+        try:
+            while turn < rounds and since < PATIENCE:
+                last = min(turn + threads, rounds, turn + PATIENCE - since)
+                later = [pool.submit(ahead, mask, seed) for seed in range(turn + 1, last)]
+                for trial in itertools.chain((tried(mask, turn, poll),), (each.result() for each in later)):
+                    turn, since = turn + 1, since + 1
+                    values = problem.joint.evaluate(trial, poll)
+                    if values.joint > value:
+                        mask, value, since = trial, values.joint, 0
+                        trace(TracePoint({"anneals": turn}, values=values))
+                        break
+        finally:
+            stopping.set()
     return mask
 
 

@@ -142,8 +142,8 @@ def bounded(
 ) -> tuple[Iterate, float]:
     """Steps from weights ``(n,)`` until the gap is closed: where they end, and an upper bound, in float64.
 
-    The gap does not fall at every step, so the weights with the lowest bound on the way are tried beside the last, but
-    where their gap is closed.
+    The gap does not fall at every step, so the weights with the lowest bound on the way are tried too, unless it is
+    closed.
     """
     iterate = begin(problem, weights, poll)
     lowest, proving = math.inf, iterate.weights

@@ -46,7 +46,9 @@ def add_products(second: Tensor, rows: Tensor, weights: Tensor | None = None) ->
     for start in range(0, rows.shape[1], BLOCK):  # the rest is alike, as the matrix is
         end = min(start + BLOCK, rows.shape[1])
         part = rows[:, :end].T @ weighted[:, start:end]
-        second[:end, start:end] += part
+        own = part[start:]  # rounded, it is not quite symmetric
+        second[:start, start:end] += part[:start]
         second[start:end, :start] += part[:start].T
+        second[start:end, start:end] += (own + own.T) / 2
     second.addr_(mean, total)
     return total

@@ -1,7 +1,7 @@
 """Files to take home from a run: the selected ids, the corpus's own rows filtered, and a mask per shard.
 
 Command line and dashboard share these. All of them read the run folder and, where rows are wanted, the shards again,
-batch by batch; a shard that is gone, or was written anew since the run opened it, is refused, never half used.
+batch by batch; a shard that is gone, or of another size or footer than when the run opened it, is refused.
 """
 
 from __future__ import annotations

@@ -258,7 +258,7 @@ def measure_selection(execution: Execution) -> None:
 
 
 def write_selection(execution: Execution) -> None:
-    """Write the rows, the selection, and by what the contents of the files were known; the run is done."""
+    """Write the rows, the selection and the stamps of the input files; the run is done."""
     run, writer, pool, selection = execution.run, execution.writer, execution.pool, execution.selection
     execution.pace.begin(Phase.WRITING)
     result = selection.result.of_run(

@@ -175,7 +175,7 @@ def of_arms(spots: Iterable[Spot], arms: Mapping[str, Sequence[Point]]) -> list[
 
 
 def names(found: Sequence[Series]) -> dict[str, str]:
-    """What each series is called: objective and ratio, and whatever else sets it apart from one that has both."""
+    """What each series is called: objective and ratio, and what else differs where two have both in common."""
     bases = {one.key: _base(one) for one in found}
     named = {}
     for one in found:

@@ -26,10 +26,10 @@ def content_stamp(path: str | os.PathLike[str], poll: Poll = no_poll) -> str:
 
 
 def footer_digest(path: str) -> str:
-    """Return a digest of a shard's end: a file rewritten with the same size and time has another one.
+    """Return a digest of a shard's end, which mostly is another one after the file was rewritten with the same size.
 
-    The footer of a parquet file says where each column chunk lies and what its extremes are. Of files without one it is
-    the last `TAIL_BYTES`.
+    The footer of a parquet file says where each column chunk lies, how large it is compressed, and what its extremes
+    are. Of files without one it is the last `TAIL_BYTES`: another text of the same length before them does not show.
 
     Raises:
         InputError: it cannot be read.

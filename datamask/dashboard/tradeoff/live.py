@@ -225,17 +225,21 @@ class Session:
                 with self._changed:
                     key, work = self._wanted.popitem(last=True)
                     self._worked_on = key
-                before = live.lambdas
-                answer = work(live, job.poll)
-                if live.lambdas != before:
-                    self._learned += 1
-                    self._remember(live)
-            with self._changed:
-                self._results[key], self._worked_on = (self._learned, answer), None
-                self._drawn_at = time.monotonic() + DRAWN_SECONDS
-                while len(self._results) > REMEMBERED:
-                    self._results.popitem(last=False)
-                self._changed.notify_all()
+                try:
+                    before = live.lambdas
+                    answer = work(live, job.poll)
+                    if live.lambdas != before:
+                        self._learned += 1
+                        self._remember(live)
+                    with self._changed:
+                        self._results[key] = self._learned, answer
+                        self._drawn_at = time.monotonic() + DRAWN_SECONDS
+                        while len(self._results) > REMEMBERED:
+                            self._results.popitem(last=False)
+                finally:
+                    with self._changed:
+                        self._worked_on = None
+                        self._changed.notify_all()
 
     def _prepare(self, job: Job) -> None:
         from datamask.evaluation.live import open_live

@@ -110,6 +110,17 @@ def test_a_request_goes_before_the_grid(corpus, tmp_path, monkeypatch):
     assert solved[1] == solved[2] and sorted(set(solved)) == sorted(GRID)
 
 
+def test_after_a_request_that_fails_nothing_waits_for_it(corpus, tmp_path, monkeypatch):
+    def failing(solver, lamb, poll):
+        raise ValueError("no answer")
+
+    monkeypatch.setattr(Solver, "answer", failing)
+    session = live.session(corpus, options(), tmp_path)
+    assert session.answer(0.42, LONG) is None and not session.alive
+    session.wait(LONG)
+    assert session.job.ended
+
+
 def test_the_longest_unused_makes_room_and_an_ended_one_is_started_anew(corpus, tmp_path):
     sessions = [live.session(corpus, options(select_ratio=ratio), tmp_path) for ratio in (0.1, 0.2, 0.3)]
     sessions[0].wait(LONG)
