@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 import streamlit as st
 
+from datamask import catalogue
 from datamask.analyses.curves import chart as curve_chart
 from datamask.analyses.frontier import chart as charts
 from datamask.analyses.frontier import form_panel, kinds, tables
@@ -127,7 +128,7 @@ def _along_lambda(stored: Survey, asked: Asked, current: Current | None, picture
     with picture:
         st.html(PHONE)
         _plot(figure, lines, names)
-        st.caption(" ".join(_notes(lines, named, len(planes))))
+        st.caption(" ".join(_notes(lines, named, line, len(planes))))
         for other in (other for other in chosen if other not in lines):
             kept = next(line for line in lines if line.spots[0].ends.clash(other.spots[0].ends))
             name, drawn = (words.plain(names[curve.key], 120) for curve in (other, kept))
@@ -266,11 +267,13 @@ def _plot(figure, lines: Sequence[Series], names: Mapping[str, str]) -> None:
         )
 
 
-def _notes(lines: Sequence[Series], named: Sequence[Spot], proofs: int) -> list[str]:
+def _notes(lines: Sequence[Series], named: Sequence[Spot], proved: Series | None, proofs: int) -> list[str]:
     notes = []
-    if proofs:
+    if proved is not None and proofs:
+        others = any(line.settings.objective != proved.settings.objective for line in lines)
+        here = f"here by {catalogue.objective(proved.settings.objective).label}" if others else "here"
         proof = f"the bounds of {proofs} runs prove" if proofs > 1 else "the bound of a run proves"
-        notes.append(f"Gray: no selection lies here, as {proof}.")
+        notes.append(f"Gray: no selection lies {here}, as {proof}.")
     outside = [spot.label for spot in named if charts.far(spot)]
     outside += [f"λ {spot.lamb:g}" for line in lines for spot in line.spots if charts.far(spot)]
     if outside:
