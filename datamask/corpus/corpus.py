@@ -131,7 +131,7 @@ class Corpus:
         return self.metadata[name].cast(pa.string())
 
     def hashes(self, seed: int = 0) -> np.ndarray:
-        """The hash of every row's id with a seed, uint64 ``(N,)``: the same in whatever order the rows are."""
+        """The hash of every row's id with a seed, uint64 ``(N,)``: the same in any order of the rows."""
         return hash_under(self._hashes, seed)
 
     @cached_property

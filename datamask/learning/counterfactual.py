@@ -57,7 +57,7 @@ class Counterfactual(Learner):
             if state.quiet:
                 return f"a step changed less than {STILL:.1%} of the selection; swaps go on from there"
             if state.step >= self._before_swaps:
-                return f"{self._before_swaps} step{'s'[: self._before_swaps > 1]} done; swaps go on from there"
+                return f"{self._before_swaps} step{'' if self._before_swaps == 1 else 's'} done; swaps go on from there"
         return super().finished(state)
 
     def direction(

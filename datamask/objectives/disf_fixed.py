@@ -174,7 +174,7 @@ class DiSFFixed(SetFunction):
         dtype = torch.float64 if wide else torch.float32
         crowding = Crowding(self, weights, dtype, poll)
         along, unit = crowding.of(), 1.0 / (size * size * self.pairs)
-        # the tangent at these moments: above the value whatever they are rounded to, by the square of the rounding
+        # the tangent at these moments, rounded or not, lies above the value: by the square of the rounding
         value = (crowding.total - 2.0 * float(along.double() @ weights.double())) * unit
         return value, along * (-2.0 * unit)
 
